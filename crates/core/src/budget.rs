@@ -1,0 +1,121 @@
+//! Rates the way operators say them, and the limits a budget holds.
+
+use crate::Fault;
+use std::fmt;
+use std::str::FromStr;
+
+/// A rate such as `100/s`, `60/min` or `5000/h`; always above zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    count: f64,
+    per: Per,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Per {
+    Second,
+    Minute,
+    Hour,
+}
+
+impl Rate {
+    /// The rate as tokens a second.
+    pub fn per_s(self) -> f64 {
+        self.count
+            / match self.per {
+                Per::Second => 1.0,
+                Per::Minute => 60.0,
+                Per::Hour => 3_600.0,
+            }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        let wrong = || {
+            Fault::new(
+                "rate",
+                format!("{text:?} is not a rate; write it like \"100/s\", \"60/min\" or \"5000/h\""),
+            )
+        };
+        let (count, per) = text.split_once('/').ok_or_else(wrong)?;
+        let count: f64 = count.trim().replace('_', "").parse().map_err(|_| wrong())?;
+        let per = match per.trim() {
+            "s" => Per::Second,
+            "min" => Per::Minute,
+            "h" => Per::Hour,
+            _ => return Err(wrong()),
+        };
+        let rate = Self { count, per };
+        if !(count.is_finite() && rate.per_s() >= 1e-5 && rate.per_s() <= 100_000.0) {
+            return Err(Fault::new(
+                "rate",
+                format!("{text:?} must be above 0 and at most 100000/s; to stop sending, pause the class"),
+            ));
+        }
+        Ok(rate)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per = match self.per {
+            Per::Second => "s",
+            Per::Minute => "min",
+            Per::Hour => "h",
+        };
+        write!(f, "{}/{per}", self.count)
+    }
+}
+
+/// What a budget allows, shared by every worker that spends from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Tokens a second.
+    pub rate: Rate,
+    /// Tokens that may leave at once, as configured.
+    pub burst: u32,
+    /// Leases that may stand at once over all workers; 0: no limit.
+    pub max_in_flight: u32,
+}
+
+impl Limits {
+    /// The burst in force: a tenth below the configured one (at least one token), because the first burst
+    /// compresses on the wire and an equal one meets a 429 in every run.
+    pub fn effective_burst(&self) -> u32 {
+        self.burst.saturating_sub((self.burst / 10).max(1)).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rates_read_the_way_operators_say_them() {
+        assert_eq!("100/s".parse::<Rate>().unwrap().per_s(), 100.0);
+        assert_eq!("60/min".parse::<Rate>().unwrap().per_s(), 1.0);
+        assert_eq!("1_800/h".parse::<Rate>().unwrap().per_s(), 0.5);
+        for bad in ["", "100", "0/s", "-1/s", "NaN/s", "inf/s", "1/day", "1e9/s", "x/s"] {
+            assert_eq!(bad.parse::<Rate>().unwrap_err().field, "rate", "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_effective_burst_leaves_a_margin_and_never_vanishes() {
+        let burst =
+            |burst| Limits { rate: "1/s".parse().unwrap(), burst, max_in_flight: 0 }.effective_burst();
+        assert_eq!([1, 2, 10, 50, 60].map(burst), [1, 1, 9, 45, 54]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_rate_reads_back_from_what_it_prints(count in 1u32..100_000, unit in 0usize..3) {
+            let text = format!("{count}/{}", ["s", "min", "h"][unit]);
+            prop_assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+    }
+}
