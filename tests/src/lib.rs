@@ -1,1 +1,5 @@
-//! x
+//! The harness: real servers, started and stopped by the tests themselves, each on ports of its own.
+
+pub mod ports;
+pub mod redis_server;
+pub mod store;

@@ -1,0 +1,131 @@
+//! Every key of Paceline is spelled here: `<namespace>:{<group>}:…`. One script touches one hash tag only.
+
+use paceline_core::config::{Class, Config};
+use paceline_core::{Name, State, budget::Limits};
+
+/// A class as the store addresses it: its group and what it spends from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassRef {
+    /// The class.
+    pub class: Name,
+    /// Its hash tag.
+    pub group: Name,
+    /// The credential's budget first, the account's after it.
+    pub budgets: Vec<BudgetRef>,
+    /// A push above this many waiting jobs is refused; 0: no limit.
+    pub max_waiting: u64,
+}
+
+/// A budget and everything that spends from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetRef {
+    /// Its name.
+    pub name: Name,
+    /// Its limits, as configured.
+    pub limits: Limits,
+    /// The classes whose leases count against `max_in_flight`.
+    pub spenders: Vec<Name>,
+}
+
+impl ClassRef {
+    /// The class of a configuration.
+    pub fn of(config: &Config, class: &Class) -> Self {
+        let budget = |(name, limits): (Name, Limits)| BudgetRef {
+            spenders: config.spenders(&name).map(|class| class.name.clone()).collect(),
+            name,
+            limits,
+        };
+        Self {
+            class: class.name.clone(),
+            group: class.group.clone(),
+            budgets: config.budgets_of(class).into_iter().map(budget).collect(),
+            max_waiting: class.max_waiting,
+        }
+    }
+}
+
+/// How many keys of a class every script gets first; `lua/prelude.lua` names them.
+pub const CLASS_KEYS: usize = 13;
+
+/// Spells keys under one namespace.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    namespace: Name,
+}
+
+impl Keys {
+    /// Keys under `namespace`.
+    pub fn new(namespace: Name) -> Self {
+        Self { namespace }
+    }
+
+    fn of_class(&self, class: &ClassRef, what: &str) -> String {
+        format!("{}:{{{}}}:{}:{what}", self.namespace, class.group, class.class)
+    }
+
+    /// The thirteen that every script of a class gets: the index of each state, then the class's hash, the
+    /// first entries into pending, the wake marker, and the counts of this minute.
+    pub fn class(&self, class: &ClassRef, minute: u64) -> Vec<String> {
+        let mut keys: Vec<String> =
+            State::ALL.iter().map(|state| self.of_class(class, state.as_str())).collect();
+        keys.extend(["class", "pending_since", "wake"].map(|what| self.of_class(class, what)));
+        keys.push(self.minute(class, minute));
+        debug_assert_eq!(keys.len(), CLASS_KEYS);
+        keys
+    }
+
+    /// The index of a state.
+    pub fn index(&self, class: &ClassRef, state: State) -> String {
+        self.of_class(class, state.as_str())
+    }
+
+    /// The counts of a minute since the epoch.
+    pub fn minute(&self, class: &ClassRef, minute: u64) -> String {
+        self.of_class(class, &format!("minute:{minute}"))
+    }
+
+    /// The class's own hash: that it exists, its hold, its limits.
+    pub fn class_hash(&self, class: &ClassRef) -> String {
+        self.of_class(class, "class")
+    }
+
+    /// The marker that wakes one idle worker.
+    pub fn wake(&self, class: &ClassRef) -> String {
+        self.of_class(class, "wake")
+    }
+
+    /// The last claim of a worker.
+    pub fn claimed(&self, class: &ClassRef, worker: &str) -> String {
+        self.of_class(class, &format!("claimed:{worker}"))
+    }
+
+    /// A job's record.
+    pub fn job(&self, class: &ClassRef, key: &str) -> String {
+        self.of_class(class, &format!("job:{key}"))
+    }
+
+    /// A job's document, where it is too large for the record.
+    pub fn body(&self, class: &ClassRef, key: &str) -> String {
+        self.of_class(class, &format!("body:{key}"))
+    }
+
+    /// A budget's hash; it lives with the group that shares it.
+    pub fn budget(&self, class: &ClassRef, budget: &Name) -> String {
+        format!("{}:{{{}}}:budget:{budget}", self.namespace, class.group)
+    }
+
+    /// The leases of another class of the same group.
+    pub fn in_flight_of(&self, class: &ClassRef, spender: &Name) -> String {
+        format!("{}:{{{}}}:{spender}:{}", self.namespace, class.group, State::InFlight)
+    }
+
+    /// What belongs to no group: the deployment's id.
+    pub fn deployment(&self) -> String {
+        format!("{}:{{_}}:deployment", self.namespace)
+    }
+
+    /// Everything under the namespace, for `SCAN`.
+    pub fn pattern(&self) -> String {
+        format!("{}:*", self.namespace)
+    }
+}

@@ -1,0 +1,1 @@
+//! The movements in memory (being written).

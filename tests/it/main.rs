@@ -1,0 +1,3 @@
+//! Everything that needs real parts, in one binary.
+
+mod smoke;
