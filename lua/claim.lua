@@ -8,7 +8,7 @@
 local now, now_us = now_ms()
 local max_jobs, lease_ms, lookahead_ms, solo_after = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local again = repeated(ARGV[1], now, ARGV[7])
-if again then return hand_out({'ok', now, 0, '', 0, again.deadline}, again, ARGV[8]) end
+if again then return hand_out({'ok', now, 0, again.cause, again.probe_ms, again.deadline}, again, ARGV[8]) end
 
 local held, budgets, at, room = {CLASS}, {}, 15, max_jobs
 for i = 9, #ARGV do
@@ -45,10 +45,10 @@ drop_heads(heads, #taken + #gone)
 for _, e in ipairs(gone) do expire(e.job, e.h, now, ARGV[7], ARGV[8], ARGV[6]) end
 if #taken == 0 and wait_ms > 0 then return {'wait', math.ceil(wait_ms), 'rate'} end
 if #taken == 0 then return {'empty', #gone > 0 and 0 or next_due(now)} end
-lease(taken, deadline, ARGV[1], lease_ms)
+local probe = probes[1] or {cause = '', probe_ms = 0}
+lease(taken, deadline, ARGV[1], lease_ms, probe)
 for _, budget in ipairs(budgets) do write_budget(budget) end
 for _, hold in ipairs(probes) do extend_hold(hold, now, hold.cause, hold.probe_ms, hold.probe_ms) end
 if #heads >= room then wake() end
 local next_ms = wait_ms > 0 and math.ceil(wait_ms) or #heads < room and next_due(now) or 0
-local probe = probes[1] or {cause = '', probe_ms = 0}
 return hand_out({'ok', now, next_ms, probe.cause, probe.probe_ms, deadline}, taken, ARGV[8])

@@ -4,7 +4,7 @@
 --   KEYS after the class's 13: a record key per job, then a body key per job.
 -- Answers: ok, now, {created '' | duplicate state | conflict state | invalid field}... · unknown_class · moving · full waiting
 -- Called by: producers in any language; the published contract (docs/producers.md).
--- parts: record find
+-- parts: record find fault
 local PACKED_BYTES = 4096
 local function from_hex(hex) return string.char(tonumber(hex, 16)) end
 local now, now_us = now_ms()
@@ -15,13 +15,6 @@ local waiting, max = call('ZCARD', KEYS[QUEUED]) + call('ZCARD', KEYS[PENDING]),
 if max > 0 and waiting + n > max then return {'full', waiting} end
 if n == 0 then return {'ok', now} end
 local nonce = redis.sha1hex(string.format('%.0f', now_us) .. ARGV[1]):sub(1, 12):gsub('..', from_hex)
-
-local function fault(key, at, expires, cost, campaign)
-  local function whole(x, min, max) return x and x >= min and x <= max and x % 1 == 0 end
-  return (#key == 0 or #key > 200 or key:find('%c')) and 'key' or not whole(at, 0, 4102444800000) and 'at_ms'
-    or not whole(expires, 0, 4102444800000) and 'expires_at_ms' or not whole(cost, 1, 1000) and 'cost'
-    or #campaign > 40 and 'campaign'
-end
 
 for i = 1, n do
   local a = (i - 1) * 7

@@ -1,5 +1,6 @@
 -- Moves dead letters back to pending: counters to zero, history and send id kept, paced by one slot per job.
--- Refuses: a job that is not in the state it was seen in (two operators at once), a record that is gone.
+-- Refuses: a job that is not in the state it was seen in (two operators at once) or whose state no replay leaves;
+--   a record or content that is gone.
 -- ARGV: interval_ms, count_ttl_s, {key, state}...; KEYS after the class's 13: a record key per job.
 -- Answers: ok now {replayed | moved state | missing}...
 -- Called by: replays of the API; a repeat finds the job in pending and answers moved.
@@ -13,12 +14,12 @@ for i = 1, n do
   local record = call('GET', KEYS[13 + i])
   local a = i * 2 - 1
   words[a], words[a + 1] = 'replayed', ''
-  if not call('ZSCORE', KEYS[state], key) then
+  local h = read(record)
+  if state < FAILED or state > UNCONFIRMED or not call('ZSCORE', KEYS[state], key) then
     words[a], words[a + 1] = 'moved', STATES[state_of(key)] or ''
-  elseif not record then
+  elseif not record or h and has(h.flags, RECEIPT) then
     words[a] = 'missing'
   else
-    local h = read(record)
     if h then
       h.spent, h.throttles, h.lapses, h.run, h.throttled_since = 0, 0, 0, 0, 0
       h.replays, h.flags = math.min(h.replays + 1, 65535), without(h.flags, CANCEL)

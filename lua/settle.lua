@@ -1,6 +1,6 @@
 -- Moves jobs out of in_flight to where their decisions say, and feeds what their ends say of the sender.
 -- Refuses: a lost lease (stale), another birth or no record (gone), a repeat (already); a refusal that a suspect
---   hold overtook (held: Rust decides again).
+--   hold overtook (held: Rust decides again). A birth of zeros says that Rust could not read the record: it is parked.
 -- ARGV: count_ttl_s, refused, terminal, failing, suspect_ms, outage_ms, budgets, {key, order, count, history}...;
 --   KEYS after the class's 13: the budgets (credential first), a record key per job, a body key per job.
 -- Answers: ok now {moved state | late state | twice state | already '' | stale '' | gone '' | parked state | held cause}...
@@ -36,7 +36,7 @@ for i = 1, n do
   local o, h, word, extra = read_order(ARGV[5 + i * 4]), read(records[i]), nil, ''
   local mine = tonumber(leases[i] or 0) == o.deadline
   o.count = ARGV[6 + i * 4]
-  if not h and mine then
+  if mine and (not h or o.birth == UNREAD) then
     move(moves, i, keys[i], DEFERRED, now)
     word, extra = 'parked', STATES[DEFERRED]
   elseif not h or h.birth ~= o.birth then

@@ -3,7 +3,7 @@
 local function expire(job, h, now, job_prefix, body_prefix, ttl_s)
   local target = has(h.flags, AMBIGUOUS) and UNCONFIRMED or EXPIRED
   if target == EXPIRED then
-    call('SET', job_prefix .. job.key, receipt(job.record, h, history_of(job.record, h)))
+    call('SET', job_prefix .. job.key, receipt(job.record, h, history_of(job.record, h):match('[^\n]*\n$') or ''))
     call('UNLINK', body_prefix .. job.key)
   end
   call('ZADD', KEYS[target], now, job.key)

@@ -1,6 +1,7 @@
 -- A decision as Rust packs it (crates/store/src/order.rs), and what it does to a header.
 local ORDER = '>I6c8I6BHBBHBBBBBBBI6I6'
 local STARTS_THROTTLE, STARTS_WINDOW, REFUND, PROBE, DECIDED_AGAIN = 1, 2, 4, 8, 16
+local UNREAD = ('\0'):rep(8)
 local CAUSES = {'pause', 'retry_after', 'quota', 'suspect', 'outage', 'window'}
 
 local function read_order(packed)

@@ -1,7 +1,7 @@
--- A claim leaves its nonce, deadline and keys behind for as long as its lease stands, so that a repeat of the
--- call after a lost reply gets the same jobs instead of more.
-local function lease(jobs, deadline, nonce, lease_ms)
-  local index, kept = {}, {nonce, string.format('%.0f', deadline)}
+-- A claim leaves its nonce, deadline, probe and keys behind for as long as its lease stands, so that a repeat of
+-- the call after a lost reply gets the same jobs instead of more.
+local function lease(jobs, deadline, nonce, lease_ms, probe)
+  local index, kept = {}, {nonce, string.format('%.0f %.0f %s', deadline, probe.probe_ms, probe.cause)}
   for i, job in ipairs(jobs) do
     index[i * 2 - 1], index[i * 2] = deadline, job.key
     kept[i + 2] = job.key
@@ -15,7 +15,8 @@ local function repeated(nonce, now, job_prefix)
   if not kept or kept:sub(1, #nonce + 1) ~= nonce .. '\n' then return nil end
   local lines, jobs = {}, {}
   for line in kept:gmatch('[^\n]+') do lines[#lines + 1] = line end
-  jobs.deadline = tonumber(lines[2])
+  local deadline, probe_ms, cause = lines[2]:match('^(%d+) (%d+) (.*)$')
+  jobs.deadline, jobs.probe_ms, jobs.cause = tonumber(deadline), tonumber(probe_ms), cause
   for i = 3, #lines do
     if tonumber(call('ZSCORE', KEYS[IN_FLIGHT], lines[i]) or 0) == jobs.deadline and jobs.deadline > now then
       jobs[#jobs + 1] = {key = lines[i]}

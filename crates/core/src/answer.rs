@@ -7,14 +7,14 @@ pub enum Answer {
     Http(HttpAnswer),
     /// No byte of the request can have left: safe to repeat without an idempotency key.
     NotSent {
-        /// Where it broke, in a word or two: `connect`, `dns`, `tls`, `request`.
+        /// Where it broke: `request`, `dns`, `connect`, `tls`, `refused_stream`.
         phase: &'static str,
         /// The error, bounded.
         error: String,
     },
     /// Bytes may have left and no whole answer came: the remote side may have accepted.
     Unanswered {
-        /// Where it broke: `first_byte`, `body`, `deadline`, `reset`, `panic`.
+        /// Where it broke: `first_byte`, `deadline`, `reset`, `unreadable`, `body`, `panic`, `shutdown`.
         phase: &'static str,
         /// The error, bounded.
         error: String,

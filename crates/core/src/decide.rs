@@ -167,14 +167,15 @@ pub fn decide(
         Outcome::Accepted { .. } => case.accepted(),
         Outcome::Throttled { retry_after_ms, scope } => case.throttled(*retry_after_ms, *scope),
         Outcome::QuotaSpent { retry_after_ms } => case.quota_spent(*retry_after_ms),
-        Outcome::Transient { reason, retry_after_ms } => case.transient(reason, *retry_after_ms),
+        Outcome::Transient { reason, retry_after_ms } => case.transient(reason.clone(), *retry_after_ms),
         Outcome::Ambiguous { .. } if outcome.is_lapse() => case.lapsed(),
-        Outcome::Ambiguous { reason, retry_after_ms } => case.ambiguous(reason, *retry_after_ms),
-        Outcome::Terminal { reason } => case.terminal(reason),
-        Outcome::SenderRefused { reason } => case.sender_refused(reason),
+        Outcome::Ambiguous { reason, retry_after_ms } => case.ambiguous(reason.clone(), *retry_after_ms),
+        Outcome::Terminal { reason } => case.terminal(reason.clone()),
+        Outcome::SenderRefused { reason } => case.sender_refused(reason.clone()),
         Outcome::Unknown { code, retry_after_ms } => case.unknown(code, *retry_after_ms),
+        Outcome::Invalid { reason } => case.invalid(reason.clone()),
         Outcome::NotSent { .. } if outcome.is_lapse() => case.lapsed_unsent(),
-        Outcome::NotSent { reason } => case.not_sent(reason),
+        Outcome::NotSent { reason } => case.not_sent(reason.clone()),
     }
 }
 
@@ -268,8 +269,8 @@ impl Case<'_> {
         self.again(decision, until_ms)
     }
 
-    fn transient(&self, reason: &Cow<'static, str>, asked_ms: Option<u64>) -> Decision {
-        let mut decision = self.end(State::Pending, Signal::Failing, reason.clone());
+    fn transient(&self, reason: Cow<'static, str>, asked_ms: Option<u64>) -> Decision {
+        let mut decision = self.end(State::Pending, Signal::Failing, reason);
         // Not accepted for certain, so this attempt alone does not start the idempotency window.
         decision.starts_window = false;
         if self.failed_probe() {
@@ -293,8 +294,8 @@ impl Case<'_> {
         self.again(decision, asked_ms)
     }
 
-    fn ambiguous(&self, reason: &Cow<'static, str>, asked_ms: Option<u64>) -> Decision {
-        let mut decision = self.end(State::Pending, Signal::Failing, reason.clone());
+    fn ambiguous(&self, reason: Cow<'static, str>, asked_ms: Option<u64>) -> Decision {
+        let mut decision = self.end(State::Pending, Signal::Failing, reason);
         decision.flags.ambiguous = true;
         decision.cancelled_target = State::Unconfirmed;
         if self.failed_probe() {
@@ -340,7 +341,7 @@ impl Case<'_> {
 
     /// A lease lost before its start was marked: nothing was written, so it goes back to where it came from.
     fn lapsed_unsent(&self) -> Decision {
-        let mut decision = self.not_sent(&Cow::Borrowed(crate::outcome::WORKER_LOST));
+        let mut decision = self.not_sent(Cow::Borrowed(crate::outcome::WORKER_LOST));
         decision.counters.lapses = decision.counters.lapses.saturating_add(1);
         if decision.counters.lapses >= self.policy.max_lapses {
             return Decision { target: State::Deferred, reason: self.lost_too_often(), ..decision };
@@ -352,14 +353,20 @@ impl Case<'_> {
         format!("worker lost {} times", self.policy.max_lapses).into()
     }
 
-    fn terminal(&self, reason: &Cow<'static, str>) -> Decision {
-        self.end(State::Failed, Signal::Terminal, reason.clone())
+    fn terminal(&self, reason: Cow<'static, str>) -> Decision {
+        self.end(State::Failed, Signal::Terminal, reason)
+    }
+
+    /// What only Rust sees, found at claim. It says nothing about the sender, and its tokens return.
+    fn invalid(&self, reason: Cow<'static, str>) -> Decision {
+        let ended = self.end(State::Failed, Signal::None, format!("invalid_document: {reason}"));
+        Decision { counters: self.job.counters, starts_window: false, refund: true, ..ended }
     }
 
     /// The key or destination is wrong for every job. The first few fail (a person replays them in one
     /// step); those that arrive behind the hold, and probes, return unspent.
-    fn sender_refused(&self, reason: &Cow<'static, str>) -> Decision {
-        let decision = self.end(State::Failed, Signal::Refused, reason.clone());
+    fn sender_refused(&self, reason: Cow<'static, str>) -> Decision {
+        let decision = self.end(State::Failed, Signal::Refused, reason);
         if self.seen.hold.is_some() || self.seen.probe.is_some() {
             return self.again(decision, None);
         }
@@ -375,9 +382,9 @@ impl Case<'_> {
     }
 
     /// Handed back: no attempt was made, nothing is counted, the tokens return.
-    fn not_sent(&self, reason: &Cow<'static, str>) -> Decision {
+    fn not_sent(&self, reason: Cow<'static, str>) -> Decision {
         let came_from = if self.job.counters.attempts == 0 { State::Queued } else { State::Pending };
-        let ended = self.end(came_from, Signal::None, reason.clone());
+        let ended = self.end(came_from, Signal::None, reason);
         Decision { counters: self.job.counters, starts_window: false, refund: true, ..ended }
     }
 

@@ -68,6 +68,11 @@ pub enum Outcome {
         /// The wait it named, in ms.
         retry_after_ms: Option<u64>,
     },
+    /// The document cannot become a request: nothing was sent, and nothing ever will be.
+    Invalid {
+        /// The field at fault, and what is wrong with it.
+        reason: Cow<'static, str>,
+    },
     /// No attempt was made: too late to write, shutting down, or lost before its start was marked.
     NotSent {
         /// Why it was handed back.
@@ -92,6 +97,7 @@ impl Outcome {
             Self::Terminal { .. } => "terminal",
             Self::SenderRefused { .. } => "sender_refused",
             Self::Unknown { .. } => "unknown",
+            Self::Invalid { .. } => "invalid_document",
             Self::NotSent { .. } => "not_sent",
         }
     }
@@ -103,6 +109,7 @@ impl Outcome {
             | Self::Ambiguous { reason, .. }
             | Self::Terminal { reason }
             | Self::SenderRefused { reason }
+            | Self::Invalid { reason }
             | Self::NotSent { reason } => reason,
             Self::Unknown { code, .. } => code,
             Self::Accepted { .. } | Self::Throttled { .. } | Self::QuotaSpent { .. } => "",

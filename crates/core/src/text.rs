@@ -32,14 +32,21 @@ fn cut(mut kept: String, max_bytes: usize) -> String {
     kept
 }
 
-/// Replaces every occurrence of each of `secrets` in `bytes` by `***`; remote sides do echo credentials.
-pub fn masked(mut bytes: Vec<u8>, secrets: &[&[u8]]) -> Vec<u8> {
-    for secret in secrets.iter().filter(|secret| secret.len() >= 4) {
-        while let Some(at) = bytes.windows(secret.len()).position(|window| window == *secret) {
-            bytes.splice(at..at + secret.len(), *b"***");
+/// Replaces every occurrence of each of `secrets` in `bytes` by `***`; remote sides do echo credentials. One
+/// pass per secret, whatever the body holds.
+pub fn masked(bytes: Vec<u8>, secrets: &[&[u8]]) -> Vec<u8> {
+    let long_enough = secrets.iter().filter(|secret| secret.len() >= 4);
+    long_enough.fold(bytes, |bytes, secret| {
+        let mut kept = Vec::with_capacity(bytes.len());
+        let mut rest = bytes.as_slice();
+        while let Some(at) = rest.windows(secret.len()).position(|window| window == *secret) {
+            kept.extend_from_slice(&rest[..at]);
+            kept.extend_from_slice(b"***");
+            rest = &rest[at + secret.len()..];
         }
-    }
-    bytes
+        kept.extend_from_slice(rest);
+        kept
+    })
 }
 
 #[cfg(test)]

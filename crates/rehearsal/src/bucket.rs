@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-/// A token short by rounding alone is a token. What it lends is owed (the balance goes below zero by as much),
-/// so it never adds up.
+/// A token short by rounding alone is a token. What is lent is owed (the balance goes below zero by as
+/// much), so it never adds up.
 const ROUNDING: f64 = 1e-9;
 
 /// What every credential may do.

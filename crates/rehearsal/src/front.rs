@@ -4,12 +4,13 @@
 //! when its service fails, and that is how a request is left unanswered.
 
 use crate::control;
-use crate::provider::{Arrival, Ending, Moment, Provider};
+use crate::provider::{Arrival, Ending, Moment, Provider, Verdict};
 use crate::reply::Reply;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request};
 use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::Response;
 use paceline_core::text::bounded;
@@ -82,13 +83,7 @@ impl Front {
         let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
             return Ok(response(&Reply::refused(413, "payload_too_large")));
         };
-        let payload_key = payload_key(&body);
-        let verdict = {
-            let (mut provider, now) = self.shared.provider();
-            let send_id = text(&parts.headers, &provider.scenario().idempotency_header);
-            let credential = credential(&parts.headers, &parts.uri);
-            provider.receive(Arrival { send_id, credential, payload_key }, now)
-        };
+        let verdict = self.verdict(&parts, &body);
         if !verdict.delay.is_zero() {
             tokio::time::sleep(verdict.delay).await;
         }
@@ -101,6 +96,14 @@ impl Front {
                 Err(Cut)
             }
         }
+    }
+
+    fn verdict(&self, parts: &Parts, body: &[u8]) -> Verdict {
+        let credential = credential(&parts.headers, &parts.uri);
+        let payload_key = payload_key(body);
+        let (mut provider, now) = self.shared.provider();
+        let send_id = text(&parts.headers, &provider.scenario().idempotency_header);
+        provider.receive(Arrival { send_id, credential, payload_key }, now)
     }
 }
 

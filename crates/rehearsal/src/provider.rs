@@ -1,4 +1,4 @@
-//! The other company: one verdict per request. Time and draws go in, so that a test needs neither clock nor HTTP.
+//! The other company: one verdict per request. Time is an argument: a test needs neither clock nor HTTP.
 
 use crate::bucket::{Bucket, Limit};
 use crate::ledger::{Book, Ledger, LedgerEntry, LedgerSummary, Line};
@@ -97,7 +97,7 @@ impl Provider {
         self.book.page(cursor, limit)
     }
 
-    /// Another scenario from now on. Nobody gets tokens by it: a bucket keeps what it holds, up to the new burst.
+    /// Another scenario from now on. Nobody gets tokens by it: a bucket keeps what it holds, up to its burst.
     pub(crate) fn set_scenario(&mut self, scenario: Scenario, now: Moment) -> Result<(), Fault> {
         scenario.check()?;
         let limit = limit(&scenario, self.epoch);

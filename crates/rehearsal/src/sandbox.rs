@@ -41,9 +41,9 @@ pub enum SandboxError {
 
 /// A running sandbox. Dropped, it is gone at once, with every connection.
 ///
-/// It speaks HTTP/1.1. Connections are kept alive for as long as the client likes: the sandbox never closes an
-/// idle one, so a request that finds its connection closed met an unanswered share (or a shutdown) and nothing
-/// else. A cut closes that one connection only.
+/// It speaks HTTP/1.1. Connections are kept alive for as long as the client likes: the sandbox never closes
+/// an idle one, so a request that finds its connection closed met an unanswered share (or a shutdown) and
+/// nothing else. A cut closes that one connection only.
 #[derive(Debug)]
 pub struct Sandbox {
     address: SocketAddr,
@@ -87,7 +87,7 @@ impl Sandbox {
         provider.set_scenario(scenario, now)
     }
 
-    /// As if just started with the scenario in force: empty ledger, full buckets, first draw, schedule at zero.
+    /// As if just started with the scenario in force: empty ledger, full buckets, the schedule at zero.
     pub fn reset(&self) {
         let (mut provider, now) = self.shared.provider();
         provider.reset(now);

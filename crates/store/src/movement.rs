@@ -110,7 +110,7 @@ pub struct Claimed {
 pub struct Settlement {
     /// The key as it was claimed.
     pub key: String,
-    /// The birth of the record that was claimed.
+    /// The birth of the record that was claimed; zeros where it could not be read: the job is parked.
     pub birth: [u8; 8],
     /// The lease it was claimed under.
     pub deadline_ms: u64,
@@ -152,7 +152,7 @@ pub enum Replayed {
     Replayed,
     /// It is in another state than the one it was seen in.
     Moved(Option<State>),
-    /// Its record is gone.
+    /// Its record is gone, or its content was erased.
     Missing,
 }
 
@@ -275,7 +275,7 @@ pub trait Store: Send + Sync + 'static {
         deadline_ms: u64,
         jobs: &[(String, [u8; 8])],
     ) -> impl Future<Output = Result<Vec<bool>>> + Send;
-    /// Jobs out of in flight; at most 200, each key once.
+    /// Jobs out of in flight; at most 200. A key named twice is settled in order.
     fn settle(
         &self,
         class: &ClassRef,
@@ -289,7 +289,7 @@ pub trait Store: Send + Sync + 'static {
         max_jobs: usize,
         lease_ms: u64,
     ) -> impl Future<Output = Result<Batch>> + Send;
-    /// Dead letters back to pending; at most 200.
+    /// Dead letters (failed ones too) back to pending; at most 200.
     fn replay(
         &self,
         class: &ClassRef,
@@ -304,7 +304,7 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Cancelled>>> + Send;
     /// A job's content removed, its receipt kept.
     fn erase(&self, class: &ClassRef, key: &str) -> impl Future<Output = Result<Erased>> + Send;
-    /// Jobs that are over, forgotten; how many.
+    /// Jobs that are over, forgotten; how many. In any other state none.
     fn sweep(
         &self,
         class: &ClassRef,

@@ -38,7 +38,8 @@ impl Record {
         match record.first() {
             None => Self::Missing,
             Some(&version) if version > VERSION => Self::Newer(version),
-            Some(_) => parse(key, record, body).map_or(Self::Odd, |job| Self::Job(Box::new(job))),
+            Some(&VERSION) => parse(key, record, body).map_or(Self::Odd, |job| Self::Job(Box::new(job))),
+            Some(_) => Self::Odd,
         }
     }
 
@@ -203,6 +204,7 @@ mod tests {
     fn what_cannot_be_read_is_told_apart_and_never_panics() {
         assert_eq!(Record::parse("k", b"", b""), Record::Missing);
         assert_eq!(Record::parse("k", &[9, 0, 0], b""), Record::Newer(9));
+        assert_eq!(Record::parse("k", &[0; HEADER_BYTES], b""), Record::Odd, "no version is zero");
         for len in 1..HEADER_BYTES {
             assert_eq!(Record::parse("k", &vec![VERSION; len], b""), Record::Odd, "{len}");
         }

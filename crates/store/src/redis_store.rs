@@ -16,6 +16,7 @@ use clock::Clock;
 use paceline_core::decide::HoldCause;
 use paceline_core::policy::Trips;
 use paceline_core::{Name, State};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -110,6 +111,46 @@ impl RedisStore {
     fn budget_keys(&self, class: &ClassRef) -> Vec<String> {
         class.budgets.iter().map(|budget| self.keys.budget(class, &budget.name)).collect()
     }
+
+    async fn settle_each_once(
+        &self,
+        class: &ClassRef,
+        trips: &Trips,
+        settlements: &[&Settlement],
+    ) -> Result<Vec<Settled>> {
+        let names = || settlements.iter().map(|settlement| settlement.key.as_str());
+        let mut call = self
+            .call(&scripts::SETTLE, class)
+            .keys(self.budget_keys(class))
+            .keys(self.job_keys(class, names()))
+            .keys(self.body_keys(class, names()))
+            .arg(COUNT_TTL_S)
+            .arg(trips.refused_run)
+            .arg(trips.terminal_run)
+            .arg(trips.failing_run)
+            .arg(trips.suspect_probe_ms)
+            .arg(trips.outage_probe_ms)
+            .arg(class.budgets.len());
+        for settlement in settlements {
+            call = call.arg(&settlement.key).arg(order::pack(settlement));
+            call = call.arg(&settlement.count).arg(&settlement.history);
+        }
+        self.run(call).await?.settled()
+    }
+}
+
+/// Settle reads every record before it writes one, so a key that is named again waits for a further call.
+fn rounds(settlements: &[Settlement]) -> Vec<Vec<usize>> {
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    for (index, settlement) in settlements.iter().enumerate() {
+        let round = named.entry(&settlement.key).and_modify(|round| *round += 1).or_default();
+        if *round == rounds.len() {
+            rounds.push(Vec::new());
+        }
+        rounds[*round].push(index);
+    }
+    rounds
 }
 
 impl Store for RedisStore {
@@ -181,27 +222,13 @@ impl Store for RedisStore {
         trips: &Trips,
         settlements: &[Settlement],
     ) -> Result<Vec<Settled>> {
-        if settlements.is_empty() {
-            return Ok(Vec::new());
+        let mut settled = vec![Settled::Already; settlements.len()];
+        for round in rounds(settlements) {
+            let batch: Vec<&Settlement> = round.iter().map(|&index| &settlements[index]).collect();
+            let words = self.settle_each_once(class, trips, &batch).await?;
+            round.into_iter().zip(words).for_each(|(index, word)| settled[index] = word);
         }
-        let names = || settlements.iter().map(|settlement| settlement.key.as_str());
-        let mut call = self
-            .call(&scripts::SETTLE, class)
-            .keys(self.budget_keys(class))
-            .keys(self.job_keys(class, names()))
-            .keys(self.body_keys(class, names()))
-            .arg(COUNT_TTL_S)
-            .arg(trips.refused_run)
-            .arg(trips.terminal_run)
-            .arg(trips.failing_run)
-            .arg(trips.suspect_probe_ms)
-            .arg(trips.outage_probe_ms)
-            .arg(class.budgets.len());
-        for settlement in settlements {
-            call = call.arg(&settlement.key).arg(order::pack(settlement));
-            call = call.arg(&settlement.count).arg(&settlement.history);
-        }
-        self.run(call).await?.settled()
+        Ok(settled)
     }
 
     async fn reap(&self, class: &ClassRef, max_jobs: usize, lease_ms: u64) -> Result<Batch> {
@@ -253,6 +280,9 @@ impl Store for RedisStore {
         older_than_ms: u64,
         max_jobs: usize,
     ) -> Result<usize> {
+        if !state.is_done() {
+            return Ok(0);
+        }
         let [jobs, bodies] = self.prefixes(class);
         let call = self
             .call(&scripts::SWEEP, class)

@@ -64,7 +64,7 @@ scripts! {
     GET "get": Reads ["find"];
     HOLD "hold": Frees ["hold"];
     LIST "list": Reads [];
-    PUSH "push": Adds ["record" "find"];
+    PUSH "push": Adds ["record" "find" "fault"];
     REAP "reap": Frees ["record" "heads" "claimed"];
     REPLAY "replay": Frees ["record" "find"];
     SETTLE "settle": Frees ["record" "find" "hold" "signal" "budget" "order" "moves" "late"];

@@ -174,7 +174,7 @@ fn a_cancelled_job_ends_unconfirmed_where_any_attempt_was_ambiguous() {
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
     let wait = prop::option::of(any::<u64>());
-    (0usize..10, wait).prop_map(|(kind, retry_after_ms)| match kind {
+    (0usize..11, wait).prop_map(|(kind, retry_after_ms)| match kind {
         0 => Outcome::Accepted { message_id: None },
         1 => Outcome::Throttled { retry_after_ms, scope: Scope::Credential },
         2 => Outcome::QuotaSpent { retry_after_ms },
@@ -183,6 +183,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         5 => Outcome::Terminal { reason: "x".into() },
         6 => Outcome::SenderRefused { reason: "x".into() },
         7 => Outcome::Unknown { code: "x".into(), retry_after_ms },
+        9 => Outcome::Invalid { reason: "payload".into() },
         8 => Outcome::ambiguous(crate::outcome::WORKER_LOST),
         _ => Outcome::NotSent { reason: "x".into() },
     })
@@ -218,7 +219,8 @@ proptest! {
 
         prop_assert!(decision.target != State::InFlight && decision.target != State::Expired);
         prop_assert_eq!(decision.target == State::Submitted, matches!(outcome, Outcome::Accepted { .. }));
-        prop_assert_eq!(decision.target == State::Failed, matches!(outcome, Outcome::Terminal { .. } | Outcome::SenderRefused { .. }));
+        let never = matches!(outcome, Outcome::Terminal { .. } | Outcome::SenderRefused { .. } | Outcome::Invalid { .. });
+        prop_assert_eq!(decision.target == State::Failed, never);
         prop_assert!(decision.target.is_waiting() || decision.delay_ms == 0);
         if let Some(at_ms) = job.expires_at_ms {
             prop_assert!(NOW_MS + decision.delay_ms <= at_ms.max(NOW_MS));

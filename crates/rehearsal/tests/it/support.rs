@@ -1,4 +1,4 @@
-//! A sandbox on a free port, and two ways to talk to it: a real client, and a bare socket that sees every byte.
+//! A sandbox on a free port, and two ways to talk to it: a real client, and a socket that sees every byte.
 
 use paceline_rehearsal::{Sandbox, Scenario};
 use reqwest::{Client, RequestBuilder};

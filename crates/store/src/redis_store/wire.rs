@@ -16,9 +16,9 @@ const REPEATS: u32 = 2;
 /// Until connected.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-enum Client_ {
+enum Address {
     Single(Client),
-    Cluster(ClusterClient),
+    Cluster(Box<ClusterClient>),
 }
 
 #[derive(Clone)]
@@ -29,7 +29,7 @@ enum Connection {
 
 /// One Redis, or one Redis Cluster.
 pub(super) struct Wire {
-    client: Client_,
+    address: Address,
     response_timeout: Duration,
     connection: RwLock<Option<Connection>>,
 }
@@ -37,18 +37,18 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn open(url: &str, response_timeout: Duration) -> Result<Self> {
         let wrong = |error: RedisError| StoreError::Misconfigured(without_secrets(&error));
-        let client = match url.strip_prefix("redis+cluster://") {
+        let address = match url.strip_prefix("redis+cluster://") {
             Some(nodes) => {
                 let nodes: Vec<String> = nodes.split(',').map(|node| format!("redis://{node}")).collect();
                 let builder = ClusterClient::builder(nodes)
                     .connection_timeout(CONNECT_TIMEOUT)
                     .response_timeout(response_timeout)
                     .overall_response_timeout(Some(response_timeout * 3));
-                Client_::Cluster(builder.build().map_err(wrong)?)
+                Address::Cluster(Box::new(builder.build().map_err(wrong)?))
             }
-            None => Client_::Single(Client::open(url).map_err(wrong)?),
+            None => Address::Single(Client::open(url).map_err(wrong)?),
         };
-        Ok(Self { client, response_timeout, connection: RwLock::new(None) })
+        Ok(Self { address, response_timeout, connection: RwLock::new(None) })
     }
 
     /// Runs a script: by its hash, by its text where the cache lost it, and again where the trouble may pass.
@@ -85,11 +85,11 @@ impl Wire {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(super::wake::BLOCK + self.response_timeout));
-        let connected = match &self.client {
-            Client_::Single(client) => {
+        let connected = match &self.address {
+            Address::Single(client) => {
                 client.get_multiplexed_async_connection_with_config(&config).await.map(Blocking::Single)
             }
-            Client_::Cluster(client) => {
+            Address::Cluster(client) => {
                 let config = redis::cluster::ClusterConfig::new()
                     .set_response_timeout(super::wake::BLOCK + self.response_timeout);
                 client.get_async_connection_with_config(config).await.map(Blocking::Cluster)
@@ -100,7 +100,7 @@ impl Wire {
 
     /// A cluster answers a blocking wait over one hash tag only.
     pub(super) fn is_cluster(&self) -> bool {
-        matches!(self.client, Client_::Cluster(_))
+        matches!(self.address, Address::Cluster(_))
     }
 
     async fn repeated<F, Fut>(&self, attempt: F) -> std::result::Result<Value, RedisError>
@@ -134,8 +134,8 @@ impl Wire {
         if let Some(connection) = self.connection.read().expect("no holder panics").clone() {
             return Ok(connection);
         }
-        let fresh = match &self.client {
-            Client_::Single(client) => {
+        let fresh = match &self.address {
+            Address::Single(client) => {
                 let config = ConnectionManagerConfig::new()
                     .set_connection_timeout(Some(CONNECT_TIMEOUT))
                     .set_response_timeout(Some(self.response_timeout))
@@ -144,7 +144,7 @@ impl Wire {
                     .set_pipeline_buffer_size(1_024);
                 Connection::Single(ConnectionManager::new_lazy_with_config(client.clone(), config)?)
             }
-            Client_::Cluster(client) => Connection::Cluster(client.get_async_connection().await?),
+            Address::Cluster(client) => Connection::Cluster(client.get_async_connection().await?),
         };
         *self.connection.write().expect("no holder panics") = Some(fresh.clone());
         Ok(fresh)

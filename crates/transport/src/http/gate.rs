@@ -2,9 +2,9 @@
 //!
 //! A request's body passes a gate. Either the body opens it, when the client asks for the first byte, or we
 //! withdraw the request while it is shut; never both, and never again afterwards. So a request that was
-//! withdrawn has put nothing of its body on the wire, whatever the layers beneath were doing, and no peer can
-//! have accepted a message it has not seen. It also makes the body a stream that cannot be read twice: no layer
-//! can repeat the request.
+//! withdrawn has put nothing of its body on the wire, whatever the layers beneath were doing; at worst a head went
+//! out whose body never came, and no peer can have accepted a message it has not seen. It also makes the body a
+//! stream that cannot be read twice: no layer can repeat the request.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -52,16 +52,14 @@ impl Gate {
     pub(super) async fn withdrawn_after(&self, patience: Duration) {
         sleep(patience).await;
         if !self.withdraw() {
-            pending().await
+            pending::<()>().await;
         }
     }
 
     /// Ends when the gate has been open for `patience`.
     pub(super) async fn open_for(&self, patience: Duration) {
-        let opened = self.0.subscribe().wait_for(|state| *state == State::Open).await.is_ok();
-        if !opened {
-            pending().await
-        }
+        let open = |state: &State| *state == State::Open;
+        drop(self.0.subscribe().wait_for(open).await.expect("this gate holds the channel's sender"));
         sleep(patience).await;
     }
 

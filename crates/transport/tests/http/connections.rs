@@ -3,6 +3,8 @@
 use crate::peer::{OK, Peer, broken, http, job, provider, send, transport};
 use futures_util::future::join_all;
 use paceline_core::Answer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -35,6 +37,27 @@ async fn a_peer_that_does_not_speak_tls_is_not_sent() {
     assert_eq!(broken(&answer), ("not_sent", "tls"), "{answer:?}");
 }
 
+/// The test runs itself again in such an environment.
+#[test]
+fn a_proxy_in_the_environment_is_not_used() {
+    const PROXY: &str = "http://127.0.0.1:1";
+    if std::env::var("HTTP_PROXY").is_ok_and(|proxy| proxy == PROXY) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(async {
+            let peer = Peer::answering(OK).await;
+            http(send(&peer.transport(), job("/")).await);
+        });
+    }
+    let again = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "connections::a_proxy_in_the_environment_is_not_used"])
+        .env("HTTP_PROXY", PROXY)
+        .env("ALL_PROXY", PROXY)
+        .env_remove("NO_PROXY")
+        .output()
+        .unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}
+
 /// failures 28: the peer lets go of idle connections just as the next request comes.
 #[tokio::test]
 async fn an_idle_connection_that_closes_is_survived() {
@@ -61,17 +84,15 @@ async fn an_idle_connection_that_closes_is_survived() {
         broke
     });
     let broke: usize = join_all(lanes).await.into_iter().sum();
-    eprintln!("BROKE {broke}");
     assert!(broke <= 7, "{broke} of 72 requests met the close");
 }
 
-/// failures 28: one that was idle for longer than ours is never used again.
 #[tokio::test]
 async fn a_connection_is_used_again_while_it_is_fresh() {
-    let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let connections = Arc::new(AtomicUsize::new(0));
     let count = connections.clone();
     let peer = Peer::talking(move |mut line| {
-        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        count.fetch_add(1, Ordering::SeqCst);
         async move {
             while line.request().await.is_some() {
                 line.say(OK).await;
@@ -83,5 +104,5 @@ async fn a_connection_is_used_again_while_it_is_fresh() {
     for _ in 0..10 {
         http(send(&transport, job("/")).await);
     }
-    assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
 }

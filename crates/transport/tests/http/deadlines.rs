@@ -90,7 +90,7 @@ async fn a_body_that_drips_is_unanswered_at_the_deadline() {
     let provider = patient(&format!("http://{}", peer.address));
     match ended(&provider, Outgoing { deadline: SHORT, ..job("/") }).await {
         Answer::Unanswered { phase: "body", error } => {
-            assert!(error.starts_with("status 200, then"), "{error}")
+            assert!(error.starts_with("status 200, then"), "{error}");
         }
         other => panic!("{other:?}"),
     }

@@ -84,7 +84,13 @@ async fn an_error_hides_the_query_and_the_secret() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let peer = Peer::answering(format!("{SECRET} is no HTTP\r\n\r\n")).await;
-    for base_url in [format!("http://{address}"), format!("http://{}", peer.address)] {
+    let half = Peer::talking(|mut line| async move {
+        line.request().await;
+        line.say("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").await;
+    })
+    .await;
+    for address in [address, peer.address, half.address] {
+        let base_url = format!("http://{address}");
         for credential in credentials() {
             let transport = HttpTransport::new(&provider(&base_url), credential).unwrap();
             match send(&transport, job("/send?token=alsohidden")).await {

@@ -1,0 +1,101 @@
+//! One class as this process works it: its settings, its transport, its slots.
+
+use crate::health::Health;
+use paceline_core::Transport;
+use paceline_core::config::Class;
+use paceline_core::decide::Draws;
+use paceline_core::vocabulary::ProviderRules;
+use paceline_store::{ClassRef, RedisStore};
+use rand::RngExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// What a worker needs to know of a class.
+#[derive(Clone)]
+pub struct Lane {
+    /// Its settings.
+    pub class: Class,
+    /// How the store addresses it.
+    pub at: ClassRef,
+    /// How to read its provider's answers.
+    pub rules: ProviderRules,
+    /// How its jobs leave.
+    pub transport: Arc<dyn Transport>,
+    /// How long a lease stands: its deadline plus the margin.
+    pub lease_ms: u64,
+}
+
+/// A lane with what its loops share.
+pub(crate) struct Running {
+    pub(crate) lane: Lane,
+    pub(crate) store: RedisStore,
+    pub(crate) deployment_id: Uuid,
+    pub(crate) worker: String,
+    pub(crate) poll: Duration,
+    pub(crate) health: Arc<Health>,
+    /// One permit per request that may be in flight.
+    pub(crate) slots: Arc<Semaphore>,
+    /// Something was pushed, or a hold was lifted.
+    pub(crate) woken: Notify,
+    retry: Mutex<Option<Instant>>,
+    /// The retry time came nearer.
+    pub(crate) nearer: Notify,
+}
+
+impl Running {
+    pub(crate) fn new(
+        lane: Lane,
+        store: RedisStore,
+        deployment_id: Uuid,
+        worker: String,
+        poll: Duration,
+        health: Arc<Health>,
+    ) -> Self {
+        Self {
+            slots: Arc::new(Semaphore::new(lane.class.concurrency)),
+            lane,
+            store,
+            deployment_id,
+            worker,
+            poll,
+            health,
+            woken: Notify::new(),
+            retry: Mutex::new(None),
+            nearer: Notify::new(),
+        }
+    }
+
+    /// The class's name, for logs and labels.
+    pub(crate) fn name(&self) -> &str {
+        self.lane.class.name.as_str()
+    }
+
+    /// A job of this class is due again after `delay`; its own process need not ask Redis to know.
+    pub(crate) fn due_in(&self, delay: Duration) {
+        let at = Instant::now() + delay;
+        let mut retry = self.retry.lock().expect("no holder panics");
+        if retry.is_none_or(|earlier| at < earlier) {
+            *retry = Some(at);
+            self.nearer.notify_one();
+        }
+    }
+
+    /// The earliest known retry.
+    pub(crate) fn retry_at(&self) -> Option<Instant> {
+        *self.retry.lock().expect("no holder panics")
+    }
+
+    /// Takes the known retry away before a claim, which will tell what is due next.
+    pub(crate) fn forget_retry(&self) {
+        *self.retry.lock().expect("no holder panics") = None;
+    }
+}
+
+/// Chance, drawn at the edge and handed to the pure core.
+pub(crate) fn draws() -> Draws {
+    let mut rng = rand::rng();
+    Draws { spread: rng.random::<f64>(), jitter: rng.random::<f64>() }
+}
