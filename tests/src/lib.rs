@@ -1,5 +1,7 @@
 //! The harness: real servers, started and stopped by the tests themselves, each on ports of its own.
 
+pub mod binary;
 pub mod ports;
 pub mod redis_server;
+pub mod stage;
 pub mod store;
