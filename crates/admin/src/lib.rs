@@ -1,1 +1,115 @@
-//! admin
+//! The API for producers and operators: jobs in, the truth out.
+//!
+//! Every refusal is an RFC 9457 problem that names its field; a 2xx is given only after Redis has the job.
+//! [`app`] is the whole API as a router, to be tried with `oneshot`; [`serve`] puts it on a listener.
+//!
+//! | route | role | what |
+//! |---|---|---|
+//! | `POST /v1/jobs` | producer | one job, an array, or NDJSON (`push`) |
+//! | `GET`, `DELETE /v1/jobs/{class}/{key}` · `POST /v1/cancel` | viewer, producer | look, cancel (`jobs`) |
+//! | `POST /v1/erase` | operator | content removed, receipt kept (`jobs`) |
+//! | `GET /v1/queues[/{class}]` · `POST …/pause`, `…/resume` | viewer, operator | depths, holds (`queues`) |
+//! | `POST /v1/budgets/{name}/pause`, `…/resume` | operator | holds of a budget (`queues`) |
+//! | `GET /v1/dead-letters` · `POST /v1/replays` | viewer, operator | who waits for a person (`dead_letters`, `replays`) |
+//! | `GET /v1/codes` | viewer | provider code × outcome × state (`codes`) |
+//! | `GET /metrics` · `/livez`, `/readyz` | viewer, open | for machines (`metrics`, `health`) |
+
+mod access;
+mod classes;
+mod codes;
+mod cursor;
+mod dead_letters;
+mod edge;
+mod fields;
+mod health;
+mod incoming;
+mod jobs;
+mod metrics;
+mod problem;
+mod push;
+mod queues;
+mod replays;
+mod time;
+
+use axum::Router;
+use axum::routing::{get, post};
+use classes::App;
+use metrics_exporter_prometheus::PrometheusHandle;
+use paceline_core::Name;
+use paceline_core::config::{Config, Role};
+use paceline_store::RedisStore;
+use secrecy::SecretString;
+use std::future::Future;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use uuid::Uuid;
+
+/// Says why this process is not ready; `None`: it is.
+pub type Readiness = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// What the API needs, put together by whoever starts it.
+#[derive(Clone)]
+pub struct AppState {
+    /// Where the jobs are.
+    pub store: RedisStore,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// Who may do what. Empty: everything is allowed to everyone who reaches the listener, as operator
+    /// `loopback`; the caller guarantees that it listens on loopback only.
+    pub tokens: Vec<(Role, Name, SecretString)>,
+    /// What else must be well for `/readyz`.
+    pub readiness: Readiness,
+    /// Metrics of this process; `/metrics` adds the gauges it reads at scrape.
+    pub metrics: Option<PrometheusHandle>,
+    /// Part of every send id.
+    pub deployment_id: Uuid,
+}
+
+/// The whole API.
+pub fn app(state: AppState) -> Router {
+    let app = Arc::new(App::new(state));
+    let routes = Router::new()
+        .route("/v1/jobs", post(push::push))
+        .route("/v1/jobs/{class}/{*key}", get(jobs::show).delete(jobs::cancel_one))
+        .route("/v1/cancel", post(jobs::cancel))
+        .route("/v1/erase", post(jobs::erase))
+        .route("/v1/queues", get(queues::list))
+        .route("/v1/queues/{class}", get(queues::show))
+        .route("/v1/queues/{class}/pause", post(queues::pause))
+        .route("/v1/queues/{class}/resume", post(queues::resume))
+        .route("/v1/budgets/{name}/pause", post(queues::pause_budget))
+        .route("/v1/budgets/{name}/resume", post(queues::resume_budget))
+        .route("/v1/dead-letters", get(dead_letters::list))
+        .route("/v1/replays", post(replays::replay))
+        .route("/v1/codes", get(codes::list))
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::scrape))
+        .fallback(edge::no_such_route);
+    edge::wrap(routes, &app).with_state(app)
+}
+
+/// Serves the API until `shutdown` completes and the requests under way have ended. No request outlives
+/// its time limit, so neither does the wait for a client that never finishes its own.
+pub async fn serve(
+    listener: TcpListener,
+    state: AppState,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let server = axum::serve(listener, app(state)).with_graceful_shutdown(async move {
+        shutdown.await;
+        // Nobody listens any more only if the server has ended by itself.
+        let _ = stopping.send(());
+    });
+    let overdue = async {
+        if stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(edge::REQUEST_TIMEOUT).await;
+    };
+    tokio::select! {
+        ended = server => ended,
+        () = overdue => Ok(()),
+    }
+}

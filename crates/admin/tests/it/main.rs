@@ -1,0 +1,14 @@
+//! The API against a real Redis, one binary.
+#![allow(clippy::unwrap_used)] // helpers outside of `#[test]` functions count as tests here
+
+mod access;
+mod dead_letters;
+mod door;
+mod edge;
+mod jobs;
+mod metrics;
+mod outage;
+mod push;
+mod queues;
+mod replays;
+mod support;
