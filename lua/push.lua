@@ -3,7 +3,7 @@
 -- ARGV: {key, at_ms (0 = now), expires_at_ms (0 = never), cost, campaign, fingerprint ('' = SHA-1), document}...;
 --   KEYS after the class's 13: a record key per job, then a body key per job.
 -- Answers: ok, now, {created '' | duplicate state | conflict state | invalid field}... · unknown_class · moving · full waiting
--- Called by: producers in any language; the published contract (docs/producers.md).
+-- Called by: producers in any language; what stands here is their contract.
 -- parts: record find fault
 local PACKED_BYTES = 4096
 local function from_hex(hex) return string.char(tonumber(hex, 16)) end

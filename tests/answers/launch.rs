@@ -22,7 +22,13 @@ async fn every_job_is_delivered_once() {
 
 #[tokio::test]
 async fn a_throttled_launch_loses_and_doubles_nothing() {
-    let throttling = Scenario { rate_per_s: 200.0, burst: 20, unanswered_share: 0.03, retry_after_s: 1.0, ..Scenario::default() };
+    let throttling = Scenario {
+        rate_per_s: 200.0,
+        burst: 20,
+        unanswered_share: 0.03,
+        retry_after_s: 1.0,
+        ..Scenario::default()
+    };
     let stage = Stage::new(throttling, ONE_CLASS).await;
     let worker = stage.worker();
     stage.push("bulk", 300).await;

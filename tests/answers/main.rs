@@ -1,2 +1,15 @@
 //! What the remote side says, end to end: a real provider, a real Redis, and the ledger for the truth.
+
+mod ambiguous;
+mod documents;
+mod endings;
+mod holds;
+mod keys;
 mod launch;
+mod pace;
+mod peers;
+mod retry_after;
+mod spending;
+mod support;
+mod timing;
+mod zones;

@@ -1,1 +1,14 @@
 //! What breaks, end to end: workers killed, Redis gone, replies lost; the ledger is checked after each.
+
+mod killed;
+mod lost_replies;
+mod panics;
+mod poison;
+mod readiness;
+mod records;
+mod redis_away;
+mod redis_refuses;
+mod scripts_lost;
+mod shutdown;
+mod support;
+mod suspended;

@@ -1,3 +1,5 @@
 //! Everything that needs real parts, in one binary.
 
-mod smoke;
+mod deploy_files;
+mod store;
+mod tidy;

@@ -9,18 +9,14 @@ use std::time::SystemTime;
 /// The binary of the same build as this test. It is built where it is missing or older than its sources; many
 /// tests may ask at once, in this process and in others (cargo's own lock lets one build and the others wait).
 pub fn paceline() -> PathBuf {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY
-        .get_or_init(|| {
-            let folder = build_folder();
-            let binary = folder.join("paceline");
-            if !is_fresh(&binary) {
-                build(&folder);
-            }
-            assert!(binary.exists(), "{} is not where cargo built it", binary.display());
-            binary
-        })
-        .clone()
+    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = BINARY.get_or_init(|| {
+        let folder = build_folder();
+        let binary = folder.join("paceline");
+        if is_fresh(&binary) { Ok(binary) } else { build(&folder).map(|()| binary) }
+    });
+    // Kept, so that one broken build is not tried again by every test.
+    found.clone().unwrap_or_else(|error| panic!("cargo build -p paceline-cli: {error}"))
 }
 
 /// The root of the repository.
@@ -53,7 +49,7 @@ fn modified(file: &Path) -> Option<SystemTime> {
     fs::metadata(file).and_then(|metadata| metadata.modified()).ok()
 }
 
-fn build(folder: &Path) {
+fn build(folder: &Path) -> Result<(), String> {
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(profile) => profile,
@@ -65,6 +61,22 @@ fn build(folder: &Path) {
         .arg("--target-dir")
         .arg(target)
         .current_dir(root())
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "cargo build -p paceline-cli failed");
+        .output()
+        .map_err(|error| error.to_string())?;
+    if built.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&built.stderr).into_owned()) }
+}
+
+/// What is wrong with a command line of a document or a deployment file: `words` follow `paceline`. Values are
+/// not looked at, only that the command and every flag exist.
+pub fn misspelled(words: &[&str]) -> Option<String> {
+    let command: Vec<&str> = words.iter().copied().take_while(|word| !word.starts_with('-')).collect();
+    let asked = Command::new(paceline()).args(&command).arg("--help").output().expect("the binary runs");
+    if !asked.status.success() {
+        return Some(format!("paceline {} is no command", command.join(" ")));
+    }
+    let help = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let known: Vec<&str> = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    let flag = words.iter().filter(|word| word.starts_with('-') && word.len() > 1);
+    let unknown = flag.map(|flag| flag.split('=').next().unwrap_or(flag)).find(|flag| !known.contains(flag));
+    unknown.map(|flag| format!("paceline {} has no {flag}", command.join(" ")))
 }

@@ -5,13 +5,14 @@ use crate::binary;
 use crate::redis_server::RedisServer;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use paceline_core::config::{Config, Sources};
+use paceline_core::config::{Class, Config, Sources};
 use paceline_core::{Name, State, Transport};
 use paceline_rehearsal::{Ledger, Sandbox, Scenario};
 use paceline_store::{ClassRef, Depths, NewJob, RedisStore, Store, Stored};
 use paceline_transport::{Credential, HttpTransport};
 use paceline_worker::{Health, Lane, Worker, WorkerOptions};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -83,7 +84,8 @@ impl Stage {
         url.clone_into(&mut config.redis.url);
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         std::fs::write(folder.path().join("paceline.toml"), &settings).expect("it can be written to");
-        let store = RedisStore::open(&redis.url(), config.namespace.clone(), Duration::from_secs(2)).expect("a good URL");
+        let store = RedisStore::open(&redis.url(), config.namespace.clone(), Duration::from_secs(2))
+            .expect("a good URL");
         let stage = Self { redis, sandbox, config, store, folder };
         for class in stage.config.classes.keys() {
             stage.store.declare(&stage.class(class.as_str())).await.expect("redis runs");
@@ -108,38 +110,27 @@ impl Stage {
 
     /// A worker in this process, over HTTP.
     pub fn worker(&self) -> InProcess {
-        let transports = |class: &paceline_core::config::Class| -> Arc<dyn Transport> {
-            Arc::new(HttpTransport::new(self.config.provider_of(class), Credential::None).expect("good settings"))
-        };
-        self.worker_with(transports)
+        self.worker_with(|class| http(&self.config, class))
     }
 
     /// A worker in this process with a transport of the test's own.
-    pub fn worker_with(&self, transport: impl Fn(&paceline_core::config::Class) -> Arc<dyn Transport>) -> InProcess {
-        let timeout = Duration::from_millis(self.config.redis.response_timeout_ms);
-        let store = RedisStore::open(&self.config.redis.url, self.config.namespace.clone(), timeout).expect("a good URL");
-        let lanes = self
-            .config
-            .classes
-            .values()
-            .map(|class| Lane {
-                at: ClassRef::of(&self.config, class),
-                rules: self.config.provider_of(class).rules.clone(),
-                lease_ms: self.config.lease_ms(class),
-                transport: transport(class),
-                class: class.clone(),
-            })
-            .collect();
-        let options = WorkerOptions {
-            grace: Duration::from_millis(self.config.worker.grace_ms),
-            poll: Duration::from_millis(self.config.worker.poll_ms),
-        };
-        InProcess::start(Worker::new(store, self.deployment_id(), lanes, options))
+    pub fn worker_with(&self, transport: impl Fn(&Class) -> Arc<dyn Transport>) -> InProcess {
+        InProcess::start(embedded(&self.config, transport))
     }
 
     /// A worker as a process of its own.
     pub fn process(&self) -> Process {
-        Process::start(self.folder.path(), &["worker", "--redis", &self.config.redis.url])
+        self.process_with(&[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn process_with(&self, environment: &[(&str, &str)]) -> Process {
+        Process::start_with(self.folder.path(), &["worker", "--redis", &self.config.redis.url], environment)
+    }
+
+    /// The settings, as a file.
+    pub fn settings_file(&self) -> PathBuf {
+        self.folder.path().join("paceline.toml")
     }
 
     /// The deployment id that every worker here has.
@@ -170,7 +161,11 @@ impl Stage {
                 Ok(depths) if depths.of(state) >= n => return,
                 other => other,
             };
-            assert!(began.elapsed() < PATIENCE, "{class} never had {n} {state}: {depths:?}\n{:?}", self.ledger().summary);
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{class} never had {n} {state}: {depths:?}\n{:?}",
+                self.ledger().summary
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -185,10 +180,38 @@ impl Stage {
             {
                 return depths.clone();
             }
-            assert!(began.elapsed() < PATIENCE, "{class} never drained: {depths:?}\n{:?}", self.ledger().summary);
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{class} never drained: {depths:?}\n{:?}",
+                self.ledger().summary
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// How the jobs of a class leave over HTTP.
+pub fn http(config: &Config, class: &Class) -> Arc<dyn Transport> {
+    Arc::new(HttpTransport::new(config.provider_of(class), Credential::None).expect("good settings"))
+}
+
+/// A worker for every class of a configuration, as a program embeds it.
+pub fn embedded(config: &Config, transport: impl Fn(&Class) -> Arc<dyn Transport>) -> Worker {
+    let timeout = Duration::from_millis(config.redis.response_timeout_ms);
+    let store = RedisStore::open(&config.redis.url, config.namespace.clone(), timeout).expect("a good URL");
+    let lane = |class: &Class| Lane {
+        at: ClassRef::of(config, class),
+        rules: config.provider_of(class).rules.clone(),
+        lease_ms: config.lease_ms(class),
+        transport: transport(class),
+        class: class.clone(),
+    };
+    let options = WorkerOptions {
+        grace: Duration::from_millis(config.worker.grace_ms),
+        poll: Duration::from_millis(config.worker.poll_ms),
+    };
+    let deployment_id = config.deployment_id.expect("the settings of a stage name one");
+    Worker::new(store, deployment_id, config.classes.values().map(lane).collect(), options)
 }
 
 /// Longer than anything here should take, on a busy machine.
@@ -245,12 +268,19 @@ pub struct Process {
 impl Process {
     /// Starts it in `folder`, where its paceline.toml is.
     pub fn start(folder: &std::path::Path, args: &[&str]) -> Self {
-        let log = if std::env::var_os("PACELINE_TEST_LOGS").is_some() { Stdio::inherit() } else { Stdio::null() };
+        Self::start_with(folder, args, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn start_with(folder: &std::path::Path, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let log =
+            if std::env::var_os("PACELINE_TEST_LOGS").is_some() { Stdio::inherit() } else { Stdio::null() };
         // Dies with the test, however the test ends.
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL"])
             .arg(binary::paceline())
             .args(args)
+            .envs(environment.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -258,6 +288,11 @@ impl Process {
             .spawn()
             .expect("the binary is built and setpriv (util-linux) is there");
         Self { child }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Any signal.

@@ -20,7 +20,7 @@ pub(crate) async fn run(config: Option<&Path>, options: &GetOptions) -> anyhow::
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(name, value)| *name != "attempts" && !value.is_null())
+        .filter(|(name, value)| *name != "attempts" && !name.ends_with("_ms") && !plain(value).is_empty())
         .map(|(name, value)| vec![name.clone(), plain(value)])
         .collect();
     print::table(&["field", "value"], fields);

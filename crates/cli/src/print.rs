@@ -1,6 +1,6 @@
 //! What people and machines read: tables on stdout, errors on stderr, colour only on a terminal.
 
-use comfy_table::{Table, presets};
+use comfy_table::{LineStyle, Table, TableStyle};
 use std::process::ExitCode;
 
 /// One line on stdout.
@@ -27,11 +27,17 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// A line under the header and nothing else: easy on the eye, easy to cut and grep.
+const UNDER_HEADER: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A plain table: a header and rows.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(header.to_vec());
+    table.load_style(UNDER_HEADER);
+    if header.iter().any(|column| !column.is_empty()) {
+        table.set_header(header.to_vec());
+    }
     rows.into_iter().for_each(|row| {
         table.add_row(row);
     });

@@ -169,6 +169,7 @@ pub fn decide(
         Outcome::QuotaSpent { retry_after_ms } => case.quota_spent(*retry_after_ms),
         Outcome::Transient { reason, retry_after_ms } => case.transient(reason.clone(), *retry_after_ms),
         Outcome::Ambiguous { .. } if outcome.is_lapse() => case.lapsed(),
+        Outcome::Ambiguous { .. } if outcome.is_cut_short() => case.cut_short(),
         Outcome::Ambiguous { reason, retry_after_ms } => case.ambiguous(reason.clone(), *retry_after_ms),
         Outcome::Terminal { reason } => case.terminal(reason.clone()),
         Outcome::SenderRefused { reason } => case.sender_refused(reason.clone()),
@@ -323,20 +324,35 @@ impl Case<'_> {
 
     /// A lease lost with its worker raises `lapses` only; the attempt it may have made is ambiguous.
     fn lapsed(&self) -> Decision {
-        let mut decision = self.end(State::Pending, Signal::None, crate::outcome::WORKER_LOST);
+        let mut decision = self.given_up(crate::outcome::WORKER_LOST);
+        decision.counters.lapses = decision.counters.lapses.saturating_add(1);
+        if decision.counters.lapses >= self.policy.max_lapses {
+            let target = if self.is_doubtful() { State::Unconfirmed } else { State::Deferred };
+            return Decision { target, delay_ms: 0, reason: self.lost_too_often(), ..decision };
+        }
+        decision
+    }
+
+    /// A deploy cut the attempt short: ambiguous, but it counts against nobody (failures 50).
+    fn cut_short(&self) -> Decision {
+        self.given_up(crate::outcome::SHUTDOWN)
+    }
+
+    /// Our side gave up on an attempt that may have been accepted: the next worker has it at once, or a person.
+    fn given_up(&self, reason: &'static str) -> Decision {
+        let mut decision = self.end(State::Pending, Signal::None, reason);
         decision.flags.ambiguous = true;
         decision.cancelled_target = State::Unconfirmed;
-        decision.counters.lapses = decision.counters.lapses.saturating_add(1);
-        let doubtful = !self.deduplicates_still(0) && self.asks();
-        if decision.counters.lapses >= self.policy.max_lapses {
-            let target = if doubtful { State::Unconfirmed } else { State::Deferred };
-            return Decision { target, reason: self.lost_too_often(), ..decision };
-        }
-        if doubtful {
+        if self.is_doubtful() {
             return Decision { target: State::Unconfirmed, ..decision };
         }
         decision.delay_ms = self.until_expiry(0);
         decision
+    }
+
+    /// Sent again, it might arrive twice, and the class wants a person to decide.
+    fn is_doubtful(&self) -> bool {
+        !self.deduplicates_still(0) && self.asks()
     }
 
     /// A lease lost before its start was marked: nothing was written, so it goes back to where it came from.

@@ -5,6 +5,8 @@ use std::fmt;
 
 /// The reason of a lapsed lease: the worker that held it is gone.
 pub const WORKER_LOST: &str = "worker_lost";
+/// The phase of an attempt that its worker cut short because it was told to end.
+pub const SHUTDOWN: &str = "shutdown";
 
 /// Who a throttle is about, and so who slows down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,11 @@ impl Outcome {
             Self::Unknown { code, .. } => code,
             Self::Accepted { .. } | Self::Throttled { .. } | Self::QuotaSpent { .. } => "",
         }
+    }
+
+    /// The worker cut it short to end: neither the job nor the remote side had a part in it.
+    pub fn is_cut_short(&self) -> bool {
+        matches!(self, Self::Ambiguous { reason, .. } if reason == SHUTDOWN)
     }
 
     /// The lease lapsed with its worker.

@@ -15,6 +15,7 @@ pub mod scripts;
 
 pub use error::StoreError;
 pub use keys::{BudgetRef, ClassRef};
+pub use memory::MemoryStore;
 pub use movement::*;
 pub use record::Record;
 pub use redis_store::RedisStore;

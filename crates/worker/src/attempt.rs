@@ -7,6 +7,7 @@ use crate::settler::{Ended, Settler};
 use futures_util::FutureExt;
 use paceline_core::decide::Probe;
 use paceline_core::history::Attempt;
+use paceline_core::outcome::SHUTDOWN;
 use paceline_core::send_id::send_id;
 use paceline_core::vocabulary::{self, Verdict};
 use paceline_core::{Answer, Decision, Document, Job, Outcome, Outgoing, Seen, State, decide};
@@ -197,7 +198,7 @@ impl BatchRun {
                 Ok(Err(panic)) => vec![unanswered("panic", &panic_text(panic.as_ref())); outgoing.len()],
                 Err(_) => vec![unanswered("deadline", "the transport overran its deadline"); outgoing.len()],
             },
-            () = self.abort.cancelled() => vec![unanswered("shutdown", "the worker was shut down"); outgoing.len()],
+            () = self.abort.cancelled() => vec![unanswered(SHUTDOWN, "the worker was shut down"); outgoing.len()],
         };
         let latency_ms = began.elapsed().as_millis() as u64;
         let missing = outgoing.len().saturating_sub(answers.len());

@@ -78,16 +78,27 @@ impl Claimer {
     /// At least one slot, at most a batch; `None` once told to stop.
     async fn free_slots(&self, wanted: Option<usize>) -> Option<Vec<OwnedSemaphorePermit>> {
         let slots = &self.running.slots;
-        let first = tokio::select! {
-            permit = slots.clone().acquire_owned() => permit.expect("slots are never closed"),
-            () = self.stop.cancelled() => return None,
-        };
-        let mut permits = vec![first];
+        let mut permits = vec![self.free_slot().await?];
         while permits.len() < wanted.unwrap_or(MAX_BATCH).min(MAX_BATCH) {
             let Ok(permit) = slots.clone().try_acquire_owned() else { break };
             permits.push(permit);
         }
         Some(permits)
+    }
+
+    /// The first slot that is or becomes free.
+    async fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        let slots = &self.running.slots;
+        if let Ok(permit) = slots.clone().try_acquire_owned() {
+            return Some(permit);
+        }
+        self.running.health.full(self.running.name());
+        let permit = tokio::select! {
+            permit = slots.clone().acquire_owned() => permit.expect("slots are never closed"),
+            () = self.stop.cancelled() => return None,
+        };
+        self.running.health.claimed(self.running.name());
+        Some(permit)
     }
 
     async fn claim(&self, asking: &Asking) -> Result<Claim, StoreError> {
@@ -167,8 +178,10 @@ impl Claimer {
             self.attempts.spawn(attempt::run_batch(running, settler, abort, lease, batch.jobs, permits));
         if solo {
             // A job that took two workers with it is alone in flight of its class, as far as this process goes.
+            self.running.health.full(self.running.name());
             let _ = started.await;
             self.settler.settled().await;
+            self.running.health.claimed(self.running.name());
         }
     }
 

@@ -4,11 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// How the claiming of a class goes.
+#[derive(Debug, Clone, Copy)]
+enum Claiming {
+    /// No claim was answered yet.
+    NotYet,
+    /// The last answered one.
+    Good(Instant),
+    /// Every slot is taken: the remote side is slow, and nothing is wrong here.
+    Full,
+}
+
 /// Shared by the loops and whoever answers readiness.
 #[derive(Debug)]
 pub struct Health {
     stale_after: Duration,
-    last_good_claim: Mutex<BTreeMap<String, Option<Instant>>>,
+    claiming: Mutex<BTreeMap<String, Claiming>>,
     last_trouble: Mutex<Option<Instant>>,
     unwritten: Mutex<BTreeMap<String, Instant>>,
 }
@@ -17,7 +28,7 @@ impl Health {
     pub(crate) fn new(classes: impl IntoIterator<Item = String>, stale_after: Duration) -> Self {
         Self {
             stale_after,
-            last_good_claim: Mutex::new(classes.into_iter().map(|class| (class, None)).collect()),
+            claiming: Mutex::new(classes.into_iter().map(|class| (class, Claiming::NotYet)).collect()),
             last_trouble: Mutex::new(None),
             unwritten: Mutex::new(BTreeMap::new()),
         }
@@ -25,17 +36,17 @@ impl Health {
 
     /// `None` when every class was claimed from lately and no outcome waits to be written; else why not.
     pub fn problem(&self) -> Option<String> {
-        let claims = self.last_good_claim.lock().expect("no holder panics");
-        for (class, last) in claims.iter() {
-            match last {
-                None => return Some(format!("class {class} was not claimed from yet")),
-                Some(at) if at.elapsed() > self.stale_after => {
+        let claiming = self.claiming.lock().expect("no holder panics");
+        for (class, claiming) in claiming.iter() {
+            match claiming {
+                Claiming::NotYet => return Some(format!("class {class} was not claimed from yet")),
+                Claiming::Good(at) if at.elapsed() > self.stale_after => {
                     return Some(format!(
                         "class {class} was last claimed from {} s ago",
                         at.elapsed().as_secs()
                     ));
                 }
-                Some(_) => {}
+                Claiming::Good(_) | Claiming::Full => {}
             }
         }
         self.oldest_unwritten()
@@ -49,8 +60,17 @@ impl Health {
     }
 
     pub(crate) fn claimed(&self, class: &str) {
-        if let Some(last) = self.last_good_claim.lock().expect("no holder panics").get_mut(class) {
-            *last = Some(Instant::now());
+        self.set(class, Claiming::Good(Instant::now()));
+    }
+
+    /// Nothing can be claimed until a slot is free, as [`Self::claimed`] will tell.
+    pub(crate) fn full(&self, class: &str) {
+        self.set(class, Claiming::Full);
+    }
+
+    fn set(&self, class: &str, now: Claiming) {
+        if let Some(claiming) = self.claiming.lock().expect("no holder panics").get_mut(class) {
+            *claiming = now;
         }
     }
 

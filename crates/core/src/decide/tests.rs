@@ -135,6 +135,18 @@ fn a_lost_worker_raises_lapses_only_and_parks_on_the_third() {
     assert_eq!(decide(&job(), &lost, &ask, Seen::default(), NOW_MS, DRAWS).target, State::Unconfirmed);
 }
 
+/// failures 50: a deploy does not use up attempts, and says nothing about the provider.
+#[test]
+fn an_attempt_that_a_shutdown_cut_short_is_in_doubt_and_counts_against_nobody() {
+    let cut = Outcome::ambiguous(crate::outcome::SHUTDOWN);
+    let decision = decided(&job(), &cut);
+    let counters = Counters { attempts: 1, ..Counters::default() };
+    assert_eq!((decision.target, decision.delay_ms, decision.counters), (State::Pending, 0, counters));
+    assert!(decision.flags.ambiguous && decision.signal == Signal::None);
+    let ask = policy(OnAmbiguous::Ask, None);
+    assert_eq!(decide(&job(), &cut, &ask, Seen::default(), NOW_MS, DRAWS).target, State::Unconfirmed);
+}
+
 #[test]
 fn a_lease_lost_before_its_start_goes_back_unspent() {
     let unsent = Outcome::NotSent { reason: crate::outcome::WORKER_LOST.into() };
@@ -174,7 +186,7 @@ fn a_cancelled_job_ends_unconfirmed_where_any_attempt_was_ambiguous() {
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
     let wait = prop::option::of(any::<u64>());
-    (0usize..11, wait).prop_map(|(kind, retry_after_ms)| match kind {
+    (0usize..12, wait).prop_map(|(kind, retry_after_ms)| match kind {
         0 => Outcome::Accepted { message_id: None },
         1 => Outcome::Throttled { retry_after_ms, scope: Scope::Credential },
         2 => Outcome::QuotaSpent { retry_after_ms },
@@ -185,6 +197,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         7 => Outcome::Unknown { code: "x".into(), retry_after_ms },
         9 => Outcome::Invalid { reason: "payload".into() },
         8 => Outcome::ambiguous(crate::outcome::WORKER_LOST),
+        10 => Outcome::ambiguous(crate::outcome::SHUTDOWN),
         _ => Outcome::NotSent { reason: "x".into() },
     })
 }

@@ -17,7 +17,7 @@ const REPEATS: u32 = 2;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 enum Address {
-    Single(Client),
+    Single(Box<Client>),
     Cluster(Box<ClusterClient>),
 }
 
@@ -46,7 +46,7 @@ impl Wire {
                     .overall_response_timeout(Some(response_timeout * 3));
                 Address::Cluster(Box::new(builder.build().map_err(wrong)?))
             }
-            None => Address::Single(Client::open(url).map_err(wrong)?),
+            None => Address::Single(Box::new(Client::open(url).map_err(wrong)?)),
         };
         Ok(Self { address, response_timeout, connection: RwLock::new(None) })
     }
@@ -118,7 +118,7 @@ impl Wire {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if is_demoted(&error) {
+            if is_demoted(&error) || error.is_timeout() {
                 self.forget();
             }
             if repeats == REPEATS || !may_pass_soon(&error) {
@@ -142,7 +142,7 @@ impl Wire {
                     .set_number_of_retries(1)
                     .set_min_delay(Duration::from_millis(20))
                     .set_pipeline_buffer_size(1_024);
-                Connection::Single(ConnectionManager::new_lazy_with_config(client.clone(), config)?)
+                Connection::Single(ConnectionManager::new_lazy_with_config(client.as_ref().clone(), config)?)
             }
             Address::Cluster(client) => Connection::Cluster(client.get_async_connection().await?),
         };
@@ -150,7 +150,8 @@ impl Wire {
         Ok(fresh)
     }
 
-    /// A manager stays on a demoted master for ever: the next call resolves the address anew.
+    /// A manager stays for ever on a demoted master, and on a connection whose other end is gone without a word
+    /// (failures 58): the next call resolves the address and connects anew.
     fn forget(&self) {
         *self.connection.write().expect("no holder panics") = None;
     }

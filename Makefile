@@ -1,0 +1,61 @@
+# Everything a developer or CI does. `make help` lists it.
+
+.DEFAULT_GOAL := help
+# What a target prints on stdout is its result (`make demo ARGS=--json | jq`), so make keeps quiet.
+MAKEFLAGS += --no-print-directory
+
+CARGO ?= cargo
+# Options for the binary: make demo ARGS=--json
+ARGS ?=
+
+PROGRAMS := redis-server redis-cli redis-benchmark
+
+.PHONY: help setup build demo test lint bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# Installs only what is missing; needs no root where nothing is.
+setup: ## Install what tests and demo need besides Rust: redis-server, redis-cli, redis-benchmark
+	@{ \
+	  command -v $(CARGO) >/dev/null || { echo 'Rust is missing: install it with rustup, then run make again' ; exit 1; }; \
+	  missing=; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+	  if [ -n "$$missing" ]; then \
+	    echo "installing:$$missing"; \
+	    if command -v apt-get >/dev/null; then \
+	      if [ "$$(id -u)" = 0 ]; then as_root=env; \
+	      elif sudo -n true 2>/dev/null; then as_root='sudo -n env'; \
+	      else echo 'needs root: sudo apt-get install redis-server redis-tools'; exit 1; fi; \
+	      $$as_root apt-get update -q && $$as_root DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -q -y --no-install-recommends redis-server redis-tools || exit 1; \
+	    elif command -v brew >/dev/null; then brew install redis || exit 1; \
+	    else echo "no apt-get and no brew here: install Redis 7.0 or later yourself (missing:$$missing)"; exit 1; fi; \
+	  fi; \
+	  version=$$(redis-server --version | sed -n 's/.* v=\([0-9]*\)\..*/\1/p'); \
+	  [ "$${version:-0}" -ge 7 ] || { echo "redis-server is too old: Paceline needs 7.0 or later"; exit 1; }; \
+	} >&2
+
+build: ## Build the release binary, target/release/paceline
+	@$(CARGO) build --release --package paceline-cli --bin paceline
+
+demo: setup ## Send 3,500 jobs through a provider that says 429 (ARGS=--json for machines)
+	@$(CARGO) run --release --package paceline-cli --bin paceline -- demo $(ARGS)
+
+# The binary is built first, because some tests run it as a process of its own.
+test: setup ## Run every test, with nextest where it is installed
+	$(CARGO) build --workspace --all-targets
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	  set -ex; $(CARGO) nextest run --workspace; $(CARGO) test --workspace --doc; \
+	else \
+	  set -x; $(CARGO) test --workspace; \
+	fi
+
+lint: ## Check format and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+bench: setup ## Measure jobs per second next to redis-benchmark (ARGS=--json for machines)
+	@$(CARGO) run --release --package paceline-cli --bin paceline -- bench $(ARGS)
+
+clean: ## Remove what was built; the private Redis in .paceline stays
+	$(CARGO) clean
