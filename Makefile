@@ -41,14 +41,11 @@ build: ## Build the release binary, target/release/paceline
 demo: setup ## Send 3,500 jobs through a provider that says 429 (ARGS=--json for machines)
 	@$(CARGO) run --release --package paceline-cli --bin paceline -- demo $(ARGS)
 
-# The binary is built first, because some tests run it as a process of its own.
-test: setup ## Run every test, with nextest where it is installed
+# The binary is built first, because some tests run it as a process of its own. Not nextest: it runs every test in a
+# process of its own, and the store's tests share one Redis and one cluster per process.
+test: setup ## Run every test
 	$(CARGO) build --workspace --all-targets
-	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  set -ex; $(CARGO) nextest run --workspace; $(CARGO) test --workspace --doc; \
-	else \
-	  set -x; $(CARGO) test --workspace; \
-	fi
+	$(CARGO) test --workspace
 
 lint: ## Check format and lints
 	$(CARGO) fmt --all --check

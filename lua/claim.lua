@@ -27,9 +27,9 @@ if #probes > 0 then room = 1 end
 local heads = read_records(due_heads(now, room), ARGV[7])
 local taken, gone, wait_ms, deadline = {}, {}, 0, now + lease_ms
 for _, job in ipairs(heads) do
-  local h = read(job.record)
+  local h = job.h
   if h and h.expires_at > 0 and h.expires_at <= now then
-    gone[#gone + 1] = {job = job, h = h}
+    gone[#gone + 1] = job
   else
     local cost, solo = h and h.cost or 1, h and h.lapses >= solo_after
     for _, budget in ipairs(budgets) do wait_ms = math.max(wait_ms, token_wait_ms(budget, cost)) end
@@ -42,7 +42,7 @@ for _, job in ipairs(heads) do
   end
 end
 drop_heads(heads, #taken + #gone)
-for _, e in ipairs(gone) do expire(e.job, e.h, now, ARGV[7], ARGV[8], ARGV[6]) end
+for _, job in ipairs(gone) do expire(job, read(job.record), now, ARGV[7], ARGV[8], ARGV[6]) end
 if #taken == 0 and wait_ms > 0 then return {'wait', math.ceil(wait_ms), 'rate'} end
 if #taken == 0 then return {'empty', #gone > 0 and 0 or next_due(now)} end
 local probe = probes[1] or {cause = '', probe_ms = 0}

@@ -26,10 +26,8 @@ for i = 1, n do
   local body = #document > PACKED_BYTES
   jobs[i] = {key = key, bad = bad, at = math.max(at or 0, now), fingerprint = fingerprint, body = body and document}
   if not bad then
-    jobs[i].record = pack({version = VERSION, flags = body and BODY or 0, birth = nonce .. struct.pack('>H', i),
-      fingerprint = fingerprint, spent = 0, throttles = 0, lapses = 0, run = 0, attempts = 0, cost = cost, revision = 0,
-      replays = 0, expires_at = expires, created_at = now, throttled_since = 0, sent_since = 0, last_settled = 0,
-      campaign_len = #campaign, document_len = body and 0 or #document}) .. campaign .. (body and '' or document)
+    jobs[i].record = struct.pack(HEADER, VERSION, body and BODY or 0, nonce .. struct.pack('>H', i), fingerprint, 0, 0, 0, 0,
+      0, cost, 0, 0, expires, now, 0, 0, 0, #campaign, body and 0 or #document) .. campaign .. (body and '' or document)
     fresh[#fresh + 1], fresh[#fresh + 2] = KEYS[13 + i], jobs[i].record
   end
 end

@@ -10,8 +10,7 @@ local jobs, index, deadline = {}, {}, now + tonumber(ARGV[2])
 for i, key in ipairs(keys) do jobs[i] = {key = key, from = IN_FLIGHT} end
 read_records(jobs, ARGV[3])
 for i, job in ipairs(jobs) do
-  local h = read(job.record)
-  deadline = math.max(deadline, (h and h.last_settled or 0) + 1)
+  deadline = math.max(deadline, (job.h and job.h.last_settled or 0) + 1)
 end
 for i, job in ipairs(jobs) do index[i * 2 - 1], index[i * 2] = deadline, job.key end
 if #jobs > 0 then call('ZADD', KEYS[IN_FLIGHT], unpack(index)) end

@@ -7,47 +7,49 @@
 -- Called by: the worker; an Accepted whose lease was lost is never thrown away.
 -- parts: record find hold signal budget order moves late
 local now, now_us = now_ms()
-local trips = {refused = tonumber(ARGV[2]), terminal = tonumber(ARGV[3]), failing = tonumber(ARGV[4]),
-  suspect_ms = tonumber(ARGV[5]), outage_ms = tonumber(ARGV[6])}
-local nb, n = tonumber(ARGV[7]), (#ARGV - 7) / 4
+local trips, nb, n = read_trips(2), tonumber(ARGV[7]), (#ARGV - 7) / 4
 local keys, record_keys = {}, {}
 for i = 1, n do keys[i], record_keys[i] = ARGV[4 + i * 4], KEYS[13 + nb + i] end
 local leases, records = call('ZMSCORE', KEYS[IN_FLIGHT], unpack(keys)), call('MGET', unpack(record_keys))
-local sender, moves, words, refund = read_sender(KEYS[14]), new_moves(now), {}, 0
+local sender, moves, words, refund, now6 = read_sender(KEYS[14]), new_moves(now), {}, 0, struct.pack('>I6', now)
 
-local function live(i, o, h)
-  if o.signal == REFUSED and sender.credential.cause == 'suspect' and not has(o.marks, DECIDED_AGAIN) then
-    return 'held', 'suspect'
+local function live(i, order, record)
+  local delay_ms, counters, flags, marks, target, cancelled_target, signal, hold_on, cause, hold_ms, probe_ms =
+    struct.unpack(LIVE, order, 15)
+  local again, old = has(marks, DECIDED_AGAIN), record:byte(2)
+  if signal == REFUSED and sender.credential.cause == 'suspect' and not again then return 'held', 'suspect' end
+  hear(sender, again and 0 or signal, now, trips)
+  if hold_on > 0 then
+    local hold = hold_on == 1 and sender.class or hold_on == 3 and nb > 1 and read_hold(KEYS[15]) or sender.credential
+    extend_hold(hold, now, CAUSES[cause], hold_ms, probe_ms)
   end
-  hear(sender, has(o.marks, DECIDED_AGAIN) and 0 or o.signal, now, trips)
-  if o.hold_on > 0 then
-    local hold = o.hold_on == 1 and sender.class or o.hold_on == 3 and nb > 1 and read_hold(KEYS[15]) or sender.credential
-    extend_hold(hold, now, CAUSES[o.hold_cause], o.hold_ms, o.hold_probe_ms)
-  end
-  if has(o.marks, REFUND) then refund = refund + h.cost end
-  local target = apply(h, o, now)
-  move(moves, i, keys[i], target, target <= PENDING and now + o.delay_ms or now)
-  store(moves, i, records[i], h, target, ARGV[7 + i * 4])
-  count(moves, o.count .. '|' .. STATES[target])
+  if has(marks, REFUND) then refund = refund + read(record).cost end
+  if has(old, CANCEL) then target = cancelled_target end
+  local is_over, has_body = target == SUBMITTED or target >= EXPIRED, has(old, BODY)
+  flags = flags + (is_over and RECEIPT or has_body and BODY or 0) + (has(old, ERASED) and ERASED or 0)
+  if is_over and has_body then moves.bodies[#moves.bodies + 1] = i end
+  moves.records[i] = settled_record(record, order, counters, flags, marks, now6, is_over, ARGV[7 + i * 4])
+  move(moves, keys[i], target, target <= PENDING and now + delay_ms or nil)
+  count(moves, ARGV[6 + i * 4] .. '|' .. STATES[target])
   return 'moved', STATES[target]
 end
 
 for i = 1, n do
-  local o, h, word, extra = read_order(ARGV[5 + i * 4]), read(records[i]), nil, ''
-  local mine = tonumber(leases[i] or 0) == o.deadline
-  o.count = ARGV[6 + i * 4]
-  if mine and (not h or o.birth == UNREAD) then
-    move(moves, i, keys[i], DEFERRED, now)
+  local order, record, word, extra, signal = ARGV[5 + i * 4], records[i], nil, '', 0
+  local deadline, birth = struct.unpack(FENCE, order)
+  local mine, known = tonumber(leases[i] or 0) == deadline, is_readable(record)
+  if mine and (not known or birth == UNREAD) then
+    move(moves, keys[i], DEFERRED)
     word, extra = 'parked', STATES[DEFERRED]
-  elseif not h or h.birth ~= o.birth then
+  elseif not known or record:sub(3, 10) ~= birth then
     word = 'gone'
   elseif mine then
-    word, extra = live(i, o, h)
-  elseif h.last_settled == o.deadline then
+    word, extra = live(i, order, record)
+  elseif record:sub(63, 68) == order:sub(1, 6) then
     word = 'already'
   else
-    word, extra = late(moves, i, keys[i], records[i], h, o, ARGV[7 + i * 4])
-    if word == 'late' then hear(sender, o.signal, now, trips) end
+    word, extra, signal = late(moves, i, keys[i], record, order, ARGV[6 + i * 4], ARGV[7 + i * 4])
+    hear(sender, signal or 0, now, trips)
   end
   if word ~= 'moved' and word ~= 'held' then count(moves, '|' .. word .. '|' .. extra) end
   words[i * 2 - 1], words[i * 2] = word, extra

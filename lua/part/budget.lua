@@ -1,10 +1,12 @@
 -- A budget is a GCRA in µs: `arrival` is when the bucket will be full again, `burst` how far ahead it may lie.
 local function read_budget(key, now_us)
-  local f = call('HMGET', key, 'rate_per_s', 'burst', 'max_in_flight', 'arrival_us')
+  local f = call('HMGET', key, 'rate_per_s', 'burst', 'max_in_flight', 'arrival_us', 'hold_until')
   local rate, burst = tonumber(f[1]), tonumber(f[2])
   if not rate then return nil end
   local budget = {key = key, rate = rate, burst = burst, max_in_flight = tonumber(f[3] or 0)}
-  budget.arrival = math.max(tonumber(f[4] or 0), now_us)
+  -- A hold releases at the pace, not with a burst: one token at its end, the others as they come.
+  local released = tonumber(f[5] or 0) * 1000 + (burst - 1) * 1000000 / rate
+  budget.arrival = math.max(tonumber(f[4] or 0), now_us, released)
   budget.tokens = burst - (budget.arrival - now_us) * rate / 1000000
   return budget
 end

@@ -3,8 +3,7 @@
 local function hand_out(answer, jobs, body_prefix)
   local wanted, at = {}, {}
   for i, job in ipairs(jobs) do
-    local h = read(job.record)
-    if h and has(h.flags, BODY) then
+    if job.h and has(job.h.flags, BODY) then
       wanted[#wanted + 1] = body_prefix .. job.key
       at[#wanted] = i
     end

@@ -20,7 +20,10 @@ local function read_records(jobs, job_prefix)
   local keys = {}
   for i, job in ipairs(jobs) do keys[i] = job_prefix .. job.key end
   if #keys == 0 then return jobs end
-  for i, record in ipairs(call('MGET', unpack(keys))) do jobs[i].record = record end
+  for i, record in ipairs(call('MGET', unpack(keys))) do
+    local job, h = jobs[i], glance(record)
+    job.record, job.h = record, h
+  end
   return jobs
 end
 

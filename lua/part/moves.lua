@@ -1,27 +1,18 @@
 -- Gathers what a batch does and writes it in a few variadic calls.
 local function new_moves(now)
-  return {now = now, leave = {}, into = {}, records = {}, bodies = {}, counts = {}, since = {}, over = {}}
+  return {now = now, at = string.format('%.0f', now), leave = {}, into = {}, records = {}, bodies = {}, counts = {}, since = {}, over = {}}
 end
 
-local function move(moves, i, key, target, score)
+-- `score` is a number, or nothing for now, which is formatted once and not for each job.
+local function move(moves, key, target, score)
   moves.leave[#moves.leave + 1] = key
   local into = moves.into[target] or {}
-  into[#into + 1], into[#into + 2] = string.format('%.0f', score), key
+  into[#into + 1], into[#into + 2] = score or moves.at, key
   moves.into[target] = into
   if target == PENDING then
-    moves.since[#moves.since + 1], moves.since[#moves.since + 2] = moves.now, key
+    moves.since[#moves.since + 1], moves.since[#moves.since + 2] = moves.at, key
   elseif target ~= QUEUED then
     moves.over[#moves.over + 1] = key
-  end
-end
-
--- What a job leaves behind: a receipt where it is over for good, all of it where a person may want it back.
-local function store(moves, i, record, h, target, history)
-  if target == SUBMITTED or target == EXPIRED or target == CANCELLED then
-    if has(h.flags, BODY) then moves.bodies[#moves.bodies + 1] = i end
-    moves.records[i] = receipt(record, h, history:match('[^\n]*\n$') or '')
-  else
-    moves.records[i] = rewrite(record, h, history)
   end
 end
 

@@ -1,9 +1,11 @@
 -- A claim leaves its nonce, deadline, probe and keys behind for as long as its lease stands, so that a repeat of
 -- the call after a lost reply gets the same jobs instead of more.
 local function lease(jobs, deadline, nonce, lease_ms, probe)
-  local index, kept = {}, {nonce, string.format('%.0f %.0f %s', deadline, probe.probe_ms, probe.cause)}
+  -- Formatted once: a number handed to Redis is formatted each time.
+  local score = string.format('%.0f', deadline)
+  local index, kept = {}, {nonce, string.format('%s %.0f %s', score, probe.probe_ms, probe.cause)}
   for i, job in ipairs(jobs) do
-    index[i * 2 - 1], index[i * 2] = deadline, job.key
+    index[i * 2 - 1], index[i * 2] = score, job.key
     kept[i + 2] = job.key
   end
   call('ZADD', KEYS[IN_FLIGHT], unpack(index))

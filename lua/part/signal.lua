@@ -2,6 +2,11 @@
 -- The thresholds and times are the caller's.
 local CLEAN, THROTTLED, FAILING, REFUSED, TERMINAL = 1, 2, 3, 4, 5
 
+local function read_trips(a)
+  return {refused = tonumber(ARGV[a]), terminal = tonumber(ARGV[a + 1]), failing = tonumber(ARGV[a + 2]),
+    suspect_ms = tonumber(ARGV[a + 3]), outage_ms = tonumber(ARGV[a + 4])}
+end
+
 -- The sender of a class: its own hash and its credential's, each with its hold and its runs.
 local function read_sender(credential_key)
   local runs = call('HMGET', credential_key, 'refused_run', 'failing_run')

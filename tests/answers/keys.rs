@@ -84,6 +84,40 @@ async fn a_failed_key_is_not_sent_again_by_a_push() {
     worker.stopped().await;
 }
 
+/// failures 67: a key is remembered as long as its receipt. Pushed again after that it is a new job, which leaves under
+/// the same send id, so that a provider that still recognises it delivers nothing twice.
+#[tokio::test]
+async fn a_key_pushed_again_after_retention_is_a_new_job_under_the_same_send_id() {
+    let stage = Stage::new(wide(), &one_class(&[])).await;
+    let worker = stage.worker();
+    assert_eq!(again(&stage, "bulk", "key", FIRST).await, Pushed::Created);
+    await_state(&stage, "bulk", "key", State::Submitted).await;
+    let swept = stage.store.sweep(&stage.class("bulk"), State::Submitted, 0, 10).await;
+    assert_eq!(swept, Ok(1));
+    assert_eq!(again(&stage, "bulk", "key", FIRST).await, Pushed::Created);
+    await_state(&stage, "bulk", "key", State::Submitted).await;
+    let summary = stage.ledger().summary;
+    assert_eq!((summary.requests, summary.delivered, summary.repeats_deduplicated), (2, 1, 1), "{summary:?}");
+    worker.stopped().await;
+}
+
+/// failures 68: with the fingerprint of its meaning the same content in another order is the same content; without
+/// one the bytes themselves are compared.
+#[tokio::test]
+async fn the_same_content_in_another_order_is_a_duplicate_by_its_fingerprint() {
+    let stage = Stage::new(wide(), &one_class(&[])).await;
+    let (one, other) = (br#"{"payload":{"a":1,"b":2}}"#, br#"{ "payload": {"b": 2, "a": 1} }"#);
+    let class = stage.class("bulk");
+    let mut words = Vec::new();
+    for document in [&one[..], &other[..]] {
+        let fingerprint = paceline_core::document::fingerprint(document).unwrap();
+        let canonical = NewJob { fingerprint, ..document_job("canonical", document) };
+        words.extend(stage.store.push(&class, &[canonical, document_job("bytes", document)]).await.unwrap());
+    }
+    let (duplicate, conflict) = (Pushed::Duplicate(State::Queued), Pushed::Conflict(State::Queued));
+    assert_eq!(words, [Pushed::Created, Pushed::Created, duplicate, conflict]);
+}
+
 /// Two classes at one account are two lines of jobs: the same key in both is two messages, with two send ids.
 #[tokio::test]
 async fn the_same_key_in_two_classes_of_one_account_is_two_messages() {

@@ -7,22 +7,23 @@ use paceline_tests::peer::{Act, Gate, Peer};
 use paceline_tests::stage::Stage;
 use std::time::Duration;
 
-const RATE: usize = 300;
-/// A tenth below the configured 30.
-const BURST_IN_FORCE: usize = 27;
-/// What a busy machine may bunch up on the wire: a fifth of a second of the rate. A second worker with a budget of
-/// its own would need five times that.
-const COMPRESSION: usize = RATE / 5;
+const RATE: usize = 100;
+/// A tenth below the configured 20.
+const BURST_IN_FORCE: usize = 18;
+/// Jobs enough for two seconds: without a limit they would all leave within one, even on a busy machine.
+const JOBS: usize = 200;
+/// What a busy machine may bunch up on the wire: 0.3 s of the rate.
+const COMPRESSION: usize = 30;
 
 async fn rate_with(workers: usize) {
-    let settings = one_class(&[("rate = \"10000/s\"", "rate = \"300/s\""), ("burst = 1000", "burst = 30")]);
+    let settings = one_class(&[("rate = \"10000/s\"", "rate = \"100/s\""), ("burst = 1000", "burst = 20")]);
     let stage = Stage::new(Scenario { latency_ms: 20, ..wide() }, &settings).await;
     let workers: Vec<_> = (0..workers).map(|_| stage.worker()).collect();
-    stage.push("bulk", 500).await;
+    stage.push("bulk", JOBS).await;
     let depths = stage.await_drained("bulk").await;
-    assert_eq!(depths.of(State::Submitted), 500, "{depths:?}");
+    assert_eq!(depths.of(State::Submitted), JOBS as u64, "{depths:?}");
     let ledger = stage.ledger();
-    assert_eq!(ledger.summary.requests, 500);
+    assert_eq!(ledger.summary.requests, JOBS as u64);
     let most = most_within(&ledger, Duration::from_secs(1));
     assert!(most <= BURST_IN_FORCE + RATE + COMPRESSION, "{most} requests within one second");
     for worker in workers {
@@ -59,14 +60,14 @@ async fn four_workers_keep_the_same_rate() {
 async fn two_credentials_of_one_account_keep_its_rate_together() {
     let shared = ["a", "b"].map(|class| format!("account = \"acme\"\n[class.{class}]\ngroup = \"acme\""));
     let settings = changed(&lanes(&["a", "b"]), &[("[class.a]", &shared[0]), ("[class.b]", &shared[1])]);
-    let settings = settings + "[account.acme]\nrate = \"300/s\"\nburst = 30\n";
+    let settings = settings + "[account.acme]\nrate = \"100/s\"\nburst = 20\n";
     let stage = Stage::new(wide(), &settings).await;
     let workers = [stage.worker(), stage.worker()];
     for class in ["a", "b"] {
-        stage.push(class, 250).await;
+        stage.push(class, JOBS / 2).await;
     }
     for class in ["a", "b"] {
-        assert_eq!(stage.await_drained(class).await.of(State::Submitted), 250);
+        assert_eq!(stage.await_drained(class).await.of(State::Submitted), JOBS as u64 / 2);
     }
     let most = most_within(&stage.ledger(), Duration::from_secs(1));
     assert!(most <= BURST_IN_FORCE + RATE + COMPRESSION, "{most} requests within one second");

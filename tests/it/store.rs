@@ -58,8 +58,7 @@ suite! {
         a_repeat_gives_only_what_still_stands
         a_lease_never_has_the_token_of_one_that_was_settled
         an_expired_job_moves_without_token_or_slot
-        an_expired_job_that_may_have_been_accepted_ends_unconfirmed
-        an_expired_job_keeps_only_its_last_attempt
+        an_expired_job_leaves_a_receipt_or_all_of_it_where_it_may_have_been_accepted
         a_job_that_lost_two_workers_comes_alone
         limits_that_are_lost_are_asked_for
         large_numbers_keep_exact;
@@ -67,6 +66,7 @@ suite! {
         a_claim_takes_the_burst_and_then_waits_for_the_rate
         tokens_come_at_the_rate
         jobs_whose_tokens_come_soon_come_along_each_with_its_offset
+        a_job_whose_token_is_to_come_does_not_go_alone
         the_credential_and_the_account_both_bind
         a_job_dearer_than_the_burst_goes_when_the_bucket_is_full_and_leaves_debt
         what_was_not_sent_gives_its_tokens_back
@@ -76,6 +76,7 @@ suite! {
     holds:
         a_person_holds_a_class_and_lifts_it
         a_pause_with_an_end_ends_by_itself
+        a_hold_releases_at_the_pace_and_not_with_a_burst
         a_hold_on_a_budget_silences_every_class_that_spends_from_it
         at_the_end_of_a_probing_hold_one_job_goes_and_the_hold_stands_again
         an_acceptance_releases_what_probes_and_no_pause

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -22,6 +23,9 @@ pub enum Fate {
     /// The request arrives and is carried out; then every road is frozen, as by [`Proxy::freeze`].
     Freeze,
 }
+
+/// Longer than a request should take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for a request.
 struct Trap {
@@ -84,7 +88,8 @@ impl Proxy {
     /// Waits until so many requests met their fate.
     pub async fn await_sprung(&self, n: usize) {
         let mut sprung = self.road.sprung.subscribe();
-        let _ = sprung.wait_for(|sprung| *sprung >= n).await.expect("the proxy holds the sender");
+        let enough = tokio::time::timeout(PATIENCE, sprung.wait_for(|sprung| *sprung >= n)).await;
+        assert!(enough.is_ok(), "no such request came within {PATIENCE:?}");
     }
 
     /// Holds every byte back, in both directions, and new connections too. Nothing is lost.

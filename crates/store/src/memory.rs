@@ -56,7 +56,7 @@ impl MemoryStore {
     }
 
     /// Puts a record that nobody wrote in the place of a job's, for tests of what cannot be read; its index entry
-    /// stays.
+    /// stays. A job takes the place of one that can be read: so a test lets it expire.
     pub fn plant(&self, class: &ClassRef, key: &str, record: Record) {
         self.world().plant(class, key, record);
     }

@@ -245,6 +245,13 @@ impl<B: Bench> Scene<'_, B> {
         self.look().await;
     }
 
+    /// Lets a job's expiry pass.
+    pub async fn expire(&mut self, key: &str) {
+        self.bench.expire(&self.class, key).await;
+        self.jobs.get_mut(key).expect("a job that was pushed").job().expires_at_ms = Some(1);
+        self.look().await;
+    }
+
     /// A person holds the class, or lifts its hold.
     pub async fn hold(&mut self, cause: Option<HoldCause>, delay_ms: Option<u64>, by: &str) {
         let held = self.bench.store().hold(&self.class, Held::Class, cause, delay_ms, by).await;

@@ -74,6 +74,15 @@ pub async fn jobs_whose_tokens_come_soon_come_along_each_with_its_offset<B: Benc
     assert_eq!(batch.next_ms, Some(30));
 }
 
+/// A worker that takes a job early holds its lease and its slot for nothing.
+pub async fn a_job_whose_token_is_to_come_does_not_go_alone<B: Bench>(bench: B) {
+    let mut scene = Scene::of(&bench, class_with(&fresh_name(), "1/min", 1, 0)).await;
+    scene.push(&["a", "b"].map(job)).await;
+    scene.claim(1).await;
+    let ask = ClaimAsk { lookahead_ms: HOUR_MS, ..scene.ask(10) };
+    assert!(matches!(wait(&scene.claim_with(&ask).await), ("rate", Some(ms)) if ms <= 60_000));
+}
+
 pub async fn the_credential_and_the_account_both_bind<B: Bench>(bench: B) {
     let mut scene = Scene::of(&bench, with_account(slow(), "1/h", 3, 0)).await;
     scene.push(&["a", "b", "c"].map(job)).await;

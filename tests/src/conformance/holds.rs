@@ -44,11 +44,20 @@ pub async fn a_person_holds_a_class_and_lifts_it<B: Bench>(bench: B) {
 pub async fn a_pause_with_an_end_ends_by_itself<B: Bench>(bench: B) {
     let mut scene = Scene::new(&bench).await;
     scene.push(&[job("a"), job("b")]).await;
-    scene.hold(Some(HoldCause::Pause), Some(100), "ada").await;
-    let ms = silence(&mut scene, HoldCause::Pause).await;
-    scene.pass(ms.unwrap_or_default()).await;
+    scene.hold(Some(HoldCause::Pause), Some(20), "ada").await;
+    scene.pass(20).await;
     let batch = scene.claim(10).await;
     assert_eq!((keys(&batch), batch.probe), (vec!["a", "b"], None), "a person's hold does not probe");
+}
+
+/// failures 74: what waited behind a hold does not go out all at once.
+pub async fn a_hold_releases_at_the_pace_and_not_with_a_burst<B: Bench>(bench: B) {
+    let mut scene = Scene::of(&bench, class_with(&fresh_name(), "1/h", 10, 0)).await;
+    scene.push(&["a", "b", "c"].map(job)).await;
+    scene.hold_budget(0, Some(HoldCause::Pause), Some(50), "ada").await;
+    let ms = silence(&mut scene, HoldCause::Pause).await;
+    scene.pass(ms.unwrap_or_default()).await;
+    assert_eq!(keys(&scene.claim(10).await), ["a"], "one at its end, the others at the pace");
 }
 
 pub async fn a_hold_on_a_budget_silences_every_class_that_spends_from_it<B: Bench>(bench: B) {
@@ -70,11 +79,10 @@ pub async fn at_the_end_of_a_probing_hold_one_job_goes_and_the_hold_stands_again
     let mut scene = Scene::new(&bench).await;
     let batch = in_flight(&mut scene, &["a"]).await;
     scene.push(&["b", "c", "d"].map(job)).await;
-    scene.will_hold(1, HoldCause::RetryAfter, 100, HOUR_MS);
-    let order = |end: Settlement| end.holding(HoldOn::Credential, HoldCause::RetryAfter, 100, HOUR_MS);
-    scene.settle(&[order(end(&batch, "a", State::Pending).after(HOUR_MS))]).await;
-    let ms = silence(&mut scene, HoldCause::RetryAfter).await;
-    scene.pass(ms.unwrap_or_default()).await;
+    scene.will_hold(1, HoldCause::RetryAfter, 20, HOUR_MS);
+    let asked = end(&batch, "a", State::Pending).after(HOUR_MS);
+    scene.settle(&[asked.holding(HoldOn::Credential, HoldCause::RetryAfter, 20, HOUR_MS)]).await;
+    scene.pass(20).await;
     scene.will_hold(1, HoldCause::RetryAfter, HOUR_MS, HOUR_MS);
     let ask = scene.ask(10);
     let batch = scene.claim_jobs(&ask).await;

@@ -179,11 +179,22 @@ impl<'a, B: Bench> Scene<'a, B> {
             depths,
             scheduled: waiting().filter(|&(state, at)| state == State::Queued && at > now_ms).count() as u64,
             oldest_due_ms: waiting().filter_map(|(_, at_ms)| now_ms.checked_sub(at_ms)).max(),
-            holds: self.holds.iter().map(|hold| shown(hold.as_ref()?, now_ms)).collect(),
+            holds: self.holds.iter().map(|hold| self.shown(hold.as_ref()?, now_ms)).collect(),
             lists,
             jobs,
             counts: self.counts.clone(),
         }
+    }
+
+    /// A hold that has ended and does not probe is no hold. One that was just put may have ended before the look.
+    fn shown(&self, hold: &Standing, now_ms: u64) -> Option<Hold> {
+        let until_ms = hold.until.map(|until| match until {
+            Score::At(until_ms) => until_ms,
+            Score::Act { delay_ms, .. } => self.since_ms + delay_ms,
+            Score::Any => 0,
+        });
+        let stands = hold.probes || until_ms.is_none_or(|until_ms| until_ms > now_ms);
+        stands.then(|| Hold { cause: hold.cause, until_ms, by: hold.by.clone() })
     }
 
     fn check_pending_age(&self, moment: &Moment) {
@@ -228,16 +239,6 @@ fn learn_time(expected: &mut Option<u64>, actual: Option<u64>, act: &RangeInclus
     if *expected == Some(NOW) && actual.is_some_and(|actual| act.contains(&actual)) {
         *expected = actual;
     }
-}
-
-/// A hold that has ended and does not probe is no hold.
-fn shown(hold: &Standing, now_ms: u64) -> Option<Hold> {
-    let until_ms = hold.until.map(|until| match until {
-        Score::At(until_ms) => until_ms,
-        score => panic!("{score:?}: there is no such hold"),
-    });
-    let stands = hold.probes || until_ms.is_none_or(|until_ms| until_ms > now_ms);
-    stands.then(|| Hold { cause: hold.cause, until_ms, by: hold.by.clone() })
 }
 
 /// A record as a list shows it: a document that lives apart is not loaded.

@@ -26,7 +26,11 @@ impl Budget {
     pub(super) fn bucket(&self, now_us: f64) -> Option<Bucket> {
         let limits = self.limits?;
         let (rate_per_s, burst) = (limits.rate.per_s(), f64::from(limits.effective_burst()));
-        let arrival_us = self.arrival_us.max(now_us);
+        // A hold releases at the pace, not with a burst: one token at its end, the others as they come.
+        let ended_us =
+            self.hold.as_ref().and_then(|hold| hold.until_ms).map_or(0.0, |ms| ms as f64 * 1_000.0);
+        let released_us = ended_us + (burst - 1.0) * 1_000_000.0 / rate_per_s;
+        let arrival_us = self.arrival_us.max(now_us).max(released_us);
         let tokens = burst - (arrival_us - now_us) * rate_per_s / 1_000_000.0;
         Some(Bucket { rate_per_s, burst, tokens, arrival_us })
     }

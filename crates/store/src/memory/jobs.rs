@@ -2,7 +2,7 @@
 
 use super::card::{Card, Kept};
 use crate::record::Record;
-use paceline_core::State;
+use paceline_core::{Job, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -84,9 +84,14 @@ impl Jobs {
 
     pub(super) fn plant(&mut self, key: &str, record: Record) {
         match record {
-            Record::Missing => self.records.remove(key),
-            odd => self.records.insert(key.to_owned(), Kept::Odd(odd)),
-        };
+            Record::Missing => {
+                self.records.remove(key);
+            }
+            Record::Job(job) => self.card_mut(key).into_iter().for_each(|card| card.job = Job::clone(&job)),
+            odd => {
+                self.records.insert(key.to_owned(), Kept::Odd(odd));
+            }
+        }
     }
 
     /// The entries of a state behind a score and key, in order.
