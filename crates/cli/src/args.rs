@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// Run worker and API in one process
     Serve(ServeOptions),
     /// Run a worker only
-    Worker(ServeOptions),
+    Worker(WorkerOptions),
     /// Run the API only
     Admin(ServeOptions),
     /// Run the rehearsal provider: limits, 429s, silence, and a ledger of what arrived
@@ -63,6 +63,13 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     /// Measure jobs per second through push, claim and settle next to redis-benchmark
     Bench(BenchOptions),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct WorkerOptions {
+    /// Overrides redis.url
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
 }
 
 #[derive(clap::Args)]

@@ -18,7 +18,7 @@ mod serve;
 mod settings;
 mod signals;
 
-use args::{Args, Command};
+use args::{Args, Command, ServeOptions, WorkerOptions};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -41,7 +41,9 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = args.config.as_deref();
     match args.command {
         Command::Serve(options) => serve::run(config, serve::Parts::Both, &options).await,
-        Command::Worker(options) => serve::run(config, serve::Parts::Worker, &options).await,
+        Command::Worker(WorkerOptions { redis }) => {
+            serve::run(config, serve::Parts::Worker, &ServeOptions { redis, listen: None }).await
+        }
         Command::Admin(options) => serve::run(config, serve::Parts::Admin, &options).await,
         Command::Sandbox(options) => sandbox::run(&options).await,
         Command::Push(options) => push::run(config, &options).await,

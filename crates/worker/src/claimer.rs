@@ -144,6 +144,7 @@ impl Claimer {
         let now = Instant::now();
         let poll = self.running.poll.mul_f64(rand::rng().random_range(0.8..1.0));
         let within_poll = |ms: Option<u64>| now + ms.map_or(poll, |ms| poll.min(Duration::from_millis(ms)));
+        self.tell(&claim);
         match claim {
             Claim::Empty { next_ms } => Pause { until: within_poll(next_ms), held_back: false },
             // Room comes with somebody's settle, here or elsewhere.
@@ -158,6 +159,22 @@ impl Claimer {
                 let until = if got_all { now } else { within_poll(next_ms) };
                 Pause { until, held_back: !got_all && next_ms.is_some_and(|ms| ms > 0) }
             }
+        }
+    }
+
+    /// One line when a hold begins to bind and one when it does no more, whoever put it there.
+    fn tell(&self, claim: &Claim) {
+        let hold = match claim {
+            Claim::Wait { term, .. } => term.strip_prefix("hold:").map(str::to_owned),
+            _ => None,
+        };
+        let before = self.running.held_by(hold.clone());
+        match (claim, before, hold) {
+            (Claim::Wait { ms, .. }, before, Some(cause)) if before.as_ref() != Some(&cause) => {
+                tracing::info!(class = self.running.name(), cause, wait_ms = ms, "held");
+            }
+            (_, Some(cause), None) => tracing::info!(class = self.running.name(), cause, "no longer held"),
+            _ => {}
         }
     }
 

@@ -43,6 +43,7 @@ pub(crate) struct Running {
     retry: Mutex<Option<Instant>>,
     /// The retry time came nearer.
     pub(crate) nearer: Notify,
+    hold: Mutex<Option<String>>,
 }
 
 impl Running {
@@ -65,6 +66,7 @@ impl Running {
             woken: Notify::new(),
             retry: Mutex::new(None),
             nearer: Notify::new(),
+            hold: Mutex::new(None),
         }
     }
 
@@ -81,6 +83,11 @@ impl Running {
             *retry = Some(at);
             self.nearer.notify_one();
         }
+    }
+
+    /// Remembers the cause of the hold that binds now; gives back the one before.
+    pub(crate) fn held_by(&self, cause: Option<String>) -> Option<String> {
+        std::mem::replace(&mut self.hold.lock().expect("no holder panics"), cause)
     }
 
     /// The earliest known retry.
