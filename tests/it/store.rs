@@ -165,6 +165,7 @@ mod contract {
         a_record_that_only_lua_can_read_is_parked
         a_class_on_the_move_takes_nothing
         a_lost_script_cache_heals_itself
+        a_body_goes_with_its_job_whichever_way_it_ends
         a_swept_job_leaves_no_key_behind
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::store::name;
 use paceline_store::keys::Keys;
+use paceline_store::record::{HEADER_BYTES, VERSION};
 use paceline_store::{ClassRef, MemoryStore, Record, RedisStore, Store};
 use redis::{Cmd, Value};
 use std::collections::BTreeMap;
@@ -119,8 +120,13 @@ impl Bench for RedisBench {
         let at = self.keys.job(class, key);
         let command = match record {
             Record::Missing => redis::cmd("DEL").arg(at).take(),
-            Record::Odd => redis::cmd("SET").arg(at).arg(b"\x01odd").take(),
-            Record::Newer(version) => redis::cmd("SET").arg(at).arg(&[*version, 0, 0]).take(),
+            // A whole header whose lengths lie beyond the record.
+            Record::Odd => redis::cmd("SET").arg(at).arg(vec![VERSION; HEADER_BYTES]).take(),
+            // Only its version tells that it is not to be read.
+            Record::Newer(version) => {
+                let record = [&[*version][..], &[0; HEADER_BYTES - 1]].concat();
+                redis::cmd("SET").arg(at).arg(record).take()
+            }
             Record::Job(_) => panic!("a job is pushed, not planted"),
         };
         self.raw(&command).await;

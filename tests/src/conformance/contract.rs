@@ -114,6 +114,49 @@ async fn keys_of(bench: &RedisBench, class: &ClassRef) -> Vec<String> {
     keys
 }
 
+/// The words in the header of a job's record.
+async fn flags_of(bench: &RedisBench, class: &ClassRef, key: &str) -> Vec<&'static str> {
+    let record = bench.raw(redis::cmd("GET").arg(bench.keys.job(class, key))).await;
+    let Value::BulkString(record) = record else { panic!("{key}: {record:?}") };
+    record::Header::read(&record).expect("a header").flags
+}
+
+/// A large document is gone with the last thing that needs it, whichever way the job ends; the header says so.
+pub async fn a_body_goes_with_its_job_whichever_way_it_ends(bench: RedisBench) {
+    let mut scene = Scene::new(&bench).await;
+    let class = scene.class.clone();
+    let large = |key: &str| NewJob { document: vec![b'x'; 5_000], ..job(key) };
+    let all = ["late", "settled", "cancelled", "expired", "erased", "kept"];
+    scene.push(&all.map(large)).await;
+    let lapsed = scene.claim_and_lapse(10).await;
+    let batch = scene.reap(10).await;
+    let back: Vec<Settlement> = all[2..].iter().map(|key| end(&batch, key, State::Pending)).collect();
+    scene.settle(&back).await;
+    let mut bodies: Vec<String> = all.map(|key| bench.keys.body(&class, key)).to_vec();
+    bodies.sort();
+    let left = async || -> Vec<String> {
+        keys_of(&bench, &class).await.into_iter().filter(|key| key.contains(":body:")).collect()
+    };
+    assert_eq!(left().await, bodies);
+    scene.settle(&[accepted(&lapsed, "late", "m1"), accepted(&batch, "settled", "m2")]).await;
+    scene.cancel(&["cancelled"]).await;
+    scene.expire("expired").await;
+    scene.erase("erased").await;
+    scene.will_expire(&["expired"]);
+    assert_eq!(keys(&scene.claim(10).await), ["kept"]);
+    assert_eq!(left().await, [bench.keys.body(&class, "kept")]);
+    for (key, flags) in [
+        ("late", &["receipt", "late"][..]),
+        ("settled", &["receipt"]),
+        ("cancelled", &["receipt"]),
+        ("expired", &["receipt"]),
+        ("erased", &["receipt", "erased"]),
+        ("kept", &["body"]),
+    ] {
+        assert_eq!(flags_of(&bench, &class, key).await, flags, "{key}");
+    }
+}
+
 /// Every key lies under the group's hash tag, and nothing stays of a job that was swept. What stays of the class
 /// is bounded, or has an end of its own.
 pub async fn a_swept_job_leaves_no_key_behind(bench: RedisBench) {
