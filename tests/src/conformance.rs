@@ -1,4 +1,4 @@
-//! One conformance suite for every store: what DESIGN §5 and §8 say of the movements, walked through [`Store`].
+//! One conformance suite for every store: everything the movements promise, walked through [`Store`].
 //!
 //! A scenario is a generic function over a [`Bench`]; `tests/it/store.rs` runs each against Redis, a Redis Cluster
 //! and the memory store. It acts through a [`Scene`], which compares everything that is stored with what the
@@ -13,6 +13,7 @@ mod acts;
 mod bench;
 pub mod ends;
 mod picture;
+mod promises;
 pub mod scene;
 
 pub mod budgets;

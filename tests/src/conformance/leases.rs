@@ -68,7 +68,7 @@ pub async fn a_reap_is_bounded_and_takes_the_oldest_first<B: Bench>(bench: B) {
     assert_eq!(keys(&scene.reap(2).await), ["a"]);
 }
 
-/// DESIGN §8: a lapsed lease with the mark of a start is ambiguous, one without it was never sent.
+/// A lapsed lease with the mark of a start is ambiguous, one without it was never sent.
 pub async fn the_mark_of_a_start_outlives_the_lease<B: Bench>(bench: B) {
     let mut scene = Scene::new(&bench).await;
     scene.push(&["a", "b"].map(job)).await;
