@@ -111,6 +111,7 @@ async fn a_job_cancelled_in_flight_is_not_sent_again_after_its_worker_died() {
 #[tokio::test]
 async fn a_rolling_restart_under_load_is_as_if_nothing_had_happened() {
     let stage = Stage::new(slow(60), ONE_CLASS).await;
+    let mut workers = [stage.process(), stage.process()];
     let pushing = async {
         for chunk in 0..30 {
             push_until_taken(&stage, &stage.store, chunk * 10..(chunk + 1) * 10).await;
@@ -118,16 +119,14 @@ async fn a_rolling_restart_under_load_is_as_if_nothing_had_happened() {
         }
     };
     let restarting = async {
-        let mut workers = [stage.process(), stage.process()];
         for round in 0..4 {
             await_requests(&stage, 40 + round * 50).await;
             let old = std::mem::replace(&mut workers[round as usize % 2], stage.process());
             old.signal(Signal::SIGTERM);
             assert!(ended(old).await, "a worker that finished in time ends with 0");
         }
-        workers
     };
-    let ((), workers) = tokio::join!(pushing, restarting);
+    tokio::join!(pushing, restarting);
     let depths = stage.await_drained(BULK).await;
     assert_eq!(depths.of(State::Submitted), 300, "{depths:?}");
     assert_delivered_once(&stage, 300);

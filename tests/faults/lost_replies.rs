@@ -118,3 +118,19 @@ async fn a_reap_whose_reply_is_lost_lapses_nothing_twice() {
     assert_eq!(stage.ledger().summary.requests, 20);
     worker.stopped().await;
 }
+
+/// Its leases lapse while Redis refuses it: they look like a dead worker's, and are its own.
+#[tokio::test]
+async fn a_worker_that_cannot_write_its_outcomes_does_not_reap_them() {
+    let (stage, proxy) = behind_a_proxy(ONE_CLASS).await;
+    proxy.set_trap(sha("settle"), Fate::Refuse, usize::MAX);
+    let worker = stage.worker();
+    await_requests(&stage, 20).await;
+    let lease =
+        Duration::from_millis(stage.config.classes.values().map(|class| stage.config.lease_ms(class)).sum());
+    tokio::time::sleep(lease + Duration::from_secs(2)).await;
+    assert_eq!(stage.depths(BULK).await.of(State::InFlight), 20);
+    proxy.clear_traps();
+    assert_as_if_nothing_had_happened(&stage).await;
+    worker.stopped().await;
+}

@@ -16,6 +16,8 @@ use tokio::task::{JoinHandle, JoinSet};
 pub enum Fate {
     /// The request arrives and is carried out; then the connection breaks, and the reply is lost.
     Cut,
+    /// The connection breaks before the request arrives.
+    Refuse,
     /// The request arrives and is carried out; nothing comes back, and nobody says that the connection is dead.
     Silence,
     /// Neither this request nor anything after it arrives, and nobody says so.
@@ -142,7 +144,8 @@ impl Road {
                     let Some(bytes) = some(read, &up) else { return };
                     self.open().await;
                     let fate = requests.fate(bytes, &self.traps);
-                    if fate != Some(Fate::Swallow) && server.write_all(bytes).await.is_err() {
+                    let arrives = !matches!(fate, Some(Fate::Refuse | Fate::Swallow));
+                    if arrives && server.write_all(bytes).await.is_err() {
                         return;
                     }
                     match fate {
@@ -186,6 +189,7 @@ fn some(read: std::io::Result<usize>, buffer: &[u8]) -> Option<&[u8]> {
 /// The end of a connection.
 async fn befall(fate: Fate, client: TcpStream, mut server: TcpStream) {
     match fate {
+        Fate::Refuse => {}
         Fate::Cut => {
             drop(client);
             // Its own end goes first: whatever was asked is carried out before Redis sees that nobody listens.
