@@ -1,11 +1,14 @@
--- Writes what the configuration says of a class and its budgets, leaving holds, runs and arrival times alone.
+-- Writes what the configuration says of a class and its budgets, leaving holds, runs, arrival times and the limits that
+-- a person set alone.
 -- Refuses: nothing.
--- ARGV: max_waiting, {rate_per_s, burst, max_in_flight}...; KEYS after the class's 13: the budgets.
+-- ARGV: max_waiting, limits (JSON, one per budget); KEYS after the class's 13: the budgets.
 -- Answers: ok now
 -- Called by: every worker and API server when it starts, and again when a claim or push finds nothing declared.
-local now = now_ms()
+-- parts: budget limits
+local now, now_us = now_ms()
 call('HSET', CLASS, 'declared', 1, 'max_waiting', ARGV[1])
-for b = 1, (#ARGV - 1) / 3 do
-  call('HSET', KEYS[13 + b], 'rate_per_s', ARGV[b * 3 - 1], 'burst', ARGV[b * 3], 'max_in_flight', ARGV[b * 3 + 1])
+for b, limits in ipairs(cjson.decode(ARGV[2])) do
+  local key = KEYS[13 + b]
+  if not call('HGET', key, 'limits_by') then write_limits(key, now_us, limits) end
 end
 return {'ok', now}

@@ -1,14 +1,18 @@
--- The due heads of queued and pending, older first, and what claim does with them.
-local function due_heads(now, max)
+-- The due heads of queued and pending and what claim does with them. With retry credit the older of both goes;
+-- without it first attempts go, and retries only when no first attempt is due, so that a store of retries never
+-- keeps new jobs waiting. Each job remembers the credit after it.
+local function due_heads(now, max, credit, step)
   local heads = {}
   local q = call('ZRANGEBYSCORE', KEYS[QUEUED], '-inf', now, 'WITHSCORES', 'LIMIT', 0, max)
   local p = call('ZRANGEBYSCORE', KEYS[PENDING], '-inf', now, 'WITHSCORES', 'LIMIT', 0, max)
   local i, j = 1, 1
   while #heads < max and (q[i] or p[j]) do
-    if q[i] and (not p[j] or tonumber(q[i + 1]) <= tonumber(p[j + 1])) then
-      heads[#heads + 1], i = {key = q[i], from = QUEUED}, i + 2
+    if q[i] and (not p[j] or credit < 1 or tonumber(q[i + 1]) <= tonumber(p[j + 1])) then
+      credit = math.min(step.most, credit + step.first)
+      heads[#heads + 1], i = {key = q[i], from = QUEUED, credit = credit}, i + 2
     else
-      heads[#heads + 1], j = {key = p[j], from = PENDING}, j + 2
+      credit = math.max(0, credit - 1)
+      heads[#heads + 1], j = {key = p[j], from = PENDING, credit = credit}, j + 2
     end
   end
   return heads

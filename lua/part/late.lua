@@ -1,7 +1,7 @@
 -- The end of an attempt whose lease was lost. An acceptance is never thrown away: from wherever the job is now it
 -- becomes submitted. A second acceptance under another provider id is counted, and both ids are kept.
 local function late(moves, i, key, record, order, codes, history)
-  local deadline, _, _, _, _, _, target, _, signal = struct.unpack(ORDER, order)
+  local deadline, _, _, _, _, _, target, _, signal, _, _, _, _, claimed_at = struct.unpack(ORDER, order)
   if target ~= SUBMITTED then return 'stale', '' end
   local h, line, state = read(record), last_line(history), state_of(key)
   local known = history_of(record, h)
@@ -19,5 +19,5 @@ local function late(moves, i, key, record, order, codes, history)
   if has(h.flags, BODY) then moves.bodies[#moves.bodies + 1] = i end
   moves.records[i] = receipt(record, h, line)
   count(moves, codes .. '|' .. STATES[SUBMITTED])
-  return 'late', STATES[state or IN_FLIGHT], signal
+  return 'late', STATES[state or IN_FLIGHT], signal, claimed_at
 end

@@ -1,6 +1,6 @@
 -- A decision as Rust packs it (crates/store/src/order.rs), and what it does to a record.
-local ORDER, FENCE, LIVE = '>I6c8I6c7BBBBBBBI6I6', '>I6c8', '>I6c7BBBBBBBI6I6'
-local STARTS_THROTTLE, STARTS_WINDOW, REFUND, DECIDED_AGAIN = 1, 2, 4, 16
+local ORDER, FENCE, LIVE = '>I6c8I6c7BBBBBBBI6I6I6', '>I6c8', '>I6c7BBBBBBBI6I6I6'
+local STARTS_THROTTLE, STARTS_WINDOW, REFUND, PROBED, DECIDED_AGAIN = 1, 2, 4, 8, 16
 local UNREAD, NEVER, NO_DOCUMENT = ('\0'):rep(8), ('\0'):rep(6), ('\0'):rep(4)
 local CAUSES = {'pause', 'retry_after', 'quota', 'suspect', 'outage', 'window'}
 
@@ -29,3 +29,5 @@ local function settled_record(record, order, counters, flags, marks, now, is_ove
   end
   return head .. record:sub(69, 73 + campaign_len + document_len) .. history
 end
+
+local function cost_of(record) return record:byte(34) * 256 + record:byte(35) end

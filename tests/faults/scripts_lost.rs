@@ -63,6 +63,8 @@ impl Movements {
             key: batch.jobs[0].key.clone(),
             birth: job.birth,
             deadline_ms: batch.deadline_ms,
+            claimed_ms: batch.now_ms,
+            probed: false,
             decision: decide(job, &outcome, &class.policy, Seen::default(), batch.now_ms, draws),
             decided_again: false,
             count: format!("test|{}", outcome.as_str()),

@@ -52,6 +52,7 @@ suite! {
         a_class_that_nobody_declared_takes_nothing;
     claims:
         the_oldest_due_job_of_both_sets_goes_first
+        a_retry_costs_what_four_first_attempts_earn
         a_scheduled_job_is_not_claimed_before_it_is_due
         nothing_at_all_has_no_next_time
         a_repeat_gives_the_same_jobs_and_takes_no_more_tokens
@@ -83,6 +84,19 @@ suite! {
         a_hold_that_does_not_probe_outlasts_an_acceptance
         automatic_holds_only_extend
         a_hold_goes_where_the_decision_says;
+    paces:
+        what_one_class_reserves_another_does_not_take
+        whoever_is_shed_later_gets_what_overflows
+        a_burst_of_one_is_shared_by_turns
+        limits_by_hand_stand_against_the_configuration
+        a_pace_is_adjusted_by_whoever_read_it_last
+        the_law_hears_what_was_accepted_and_throttled_since_the_last_cut
+        a_throttled_recipient_delays_its_job_only_until_there_are_many
+        one_probe_is_out_at_a_time
+        a_window_holds_the_class_and_a_person_opens_it
+        an_expired_job_leaves_while_its_class_is_held
+        explained_is_what_claim_would_say
+        a_quota_binds_in_any_window_of_its_length;
     senders:
         the_third_refusal_suspects_the_credential_and_the_fourth_is_decided_again
         an_acceptance_between_ends_a_run_of_refusals
@@ -119,7 +133,7 @@ suite! {
         a_second_acceptance_under_the_same_id_or_none_is_already
         after_a_replay_it_is_still_the_same_job
         after_an_erase_it_is_still_known
-        it_says_that_the_sender_is_well
+        it_releases_no_hold_that_came_after_it
         a_decision_of_the_lost_lease_that_cancels_is_dropped;
     replays:
         counters_start_anew_and_what_happened_is_kept

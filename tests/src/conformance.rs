@@ -23,6 +23,7 @@ pub mod holds;
 pub mod late;
 pub mod leases;
 pub mod looks;
+pub mod paces;
 pub mod pushes;
 pub mod replays;
 pub mod senders;

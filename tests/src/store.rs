@@ -2,7 +2,7 @@
 
 use paceline_core::budget::Limits;
 use paceline_core::{JobKey, Name};
-use paceline_store::{BudgetRef, ClassRef, NewJob};
+use paceline_store::{BudgetRef, ClassRef, NewJob, Spender};
 
 /// A name.
 pub fn name(text: &str) -> Name {
@@ -16,13 +16,22 @@ pub fn class(class: &str) -> ClassRef {
 
 /// A class of its own group, with one budget.
 pub fn class_with(class: &str, rate: &str, burst: u32, max_in_flight: u32) -> ClassRef {
-    let limits = Limits { rate: rate.parse().expect("tests use valid rates"), burst, max_in_flight };
+    let limits = Limits::fixed(rate.parse().expect("tests use valid rates"), burst, max_in_flight);
     ClassRef {
         class: name(class),
         group: name(class),
-        budgets: vec![BudgetRef { name: name(&format!("{class}-key")), limits, spenders: vec![name(class)] }],
+        budgets: vec![BudgetRef {
+            name: name(&format!("{class}-key")),
+            limits,
+            spenders: vec![spender(class)],
+        }],
         max_waiting: 0,
     }
+}
+
+/// A class that spends alone.
+pub fn spender(class: &str) -> Spender {
+    Spender { class: name(class), share: 1.0, shed_order: 20 }
 }
 
 /// A job due now.

@@ -2,10 +2,8 @@
 
 use crate::AppState;
 use crate::problem::Problem;
-use paceline_core::Name;
-use paceline_core::budget::Limits;
 use paceline_core::config::Class;
-use paceline_store::{ClassRef, Store, StoreError};
+use paceline_store::{BudgetRef, ClassRef, Store, StoreError};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use url::Url;
@@ -71,13 +69,13 @@ impl App {
         }
     }
 
-    /// A budget's name, its limits, and a class that spends from it: a budget lives in that class's group.
-    pub(crate) fn budget(&self, budget: &str) -> Result<(&Known, &Name, Limits), Problem> {
+    /// A budget and a class that spends from it: a budget lives in that class's group.
+    pub(crate) fn budget(&self, budget: &str) -> Result<(&Known, &BudgetRef), Problem> {
         self.classes
             .values()
             .find_map(|known| {
                 let spent = known.at.budgets.iter().find(|spent| spent.name.as_str() == budget)?;
-                Some((known, &spent.name, spent.limits))
+                Some((known, spent))
             })
             .ok_or_else(|| Problem::missing("name", "no class spends from a budget of that name"))
     }

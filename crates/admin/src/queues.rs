@@ -49,7 +49,7 @@ pub(crate) struct BudgetView {
 }
 
 impl BudgetView {
-    fn of(name: &Name, limits: Limits, hold: Option<&Hold>) -> Self {
+    fn of(name: &Name, limits: &Limits, hold: Option<&Hold>) -> Self {
         Self {
             name: name.clone(),
             rate: limits.rate.to_string(),
@@ -105,7 +105,7 @@ impl QueueView {
             oldest_pending_age_ms: depths.oldest_pending_ms,
             hold: holds(0).map(HoldView::of),
             budgets: budgets
-                .map(|(index, budget)| BudgetView::of(&budget.name, budget.limits, holds(index + 1)))
+                .map(|(index, budget)| BudgetView::of(&budget.name, &budget.limits, holds(index + 1)))
                 .collect(),
         }
     }
@@ -219,13 +219,13 @@ async fn hold_budget(
     name: &str,
     order: Order,
 ) -> Result<Json<BudgetView>, Problem> {
-    let (known, name, limits) = app.budget(name)?;
-    app.store.hold(&known.at, Held::Budget(name), order.cause, order.delay_ms, &caller.name).await?;
-    audit(caller, "budget", name.as_str(), order);
+    let (known, budget) = app.budget(name)?;
+    app.store.hold(&known.at, Held::Budget(&budget.name), order.cause, order.delay_ms, &caller.name).await?;
+    audit(caller, "budget", name, order);
     let depths = app.store.depths(&known.at).await?;
-    let place = known.at.budgets.iter().position(|budget| budget.name == *name);
+    let place = known.at.budgets.iter().position(|other| other.name == budget.name);
     let hold = place.and_then(|place| depths.holds.get(place + 1)).and_then(Option::as_ref);
-    Ok(Json(BudgetView::of(name, limits, hold)))
+    Ok(Json(BudgetView::of(&budget.name, &budget.limits, hold)))
 }
 
 /// A person may lift any hold, and it is written down who did.

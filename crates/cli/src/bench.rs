@@ -10,7 +10,7 @@ use paceline_core::decide::{Draws, Seen};
 use paceline_core::policy::{OnAmbiguous, Policy, Trips};
 use paceline_core::{JobKey, Name, Outcome, backoff::Backoff, budget::Limits, decide};
 use paceline_store::{
-    BudgetRef, Claim, ClaimAsk, ClassRef, NewJob, Record, RedisStore, Settled, Settlement, Store,
+    BudgetRef, Claim, ClaimAsk, ClassRef, NewJob, Record, RedisStore, Settled, Settlement, Spender, Store,
 };
 use serde::Serialize;
 use std::process::ExitCode;
@@ -204,6 +204,8 @@ async fn drain(store: &RedisStore, class: &ClassRef, jobs: usize, batch: usize) 
                     key: claimed_job.key.clone(),
                     birth: job.birth,
                     deadline_ms: claimed.deadline_ms,
+                    claimed_ms: claimed.now_ms,
+                    probed: false,
                     decision: decide(job, &accepted, &policy, Seen::default(), claimed.now_ms, draws),
                     decided_again: false,
                     count: "202|accepted".into(),
@@ -219,8 +221,9 @@ async fn drain(store: &RedisStore, class: &ClassRef, jobs: usize, batch: usize) 
 
 fn class() -> anyhow::Result<ClassRef> {
     let name = Name::new("bench")?;
-    let limits = Limits { rate: "100000/s".parse()?, burst: 100_000, max_in_flight: 0 };
-    let budget = BudgetRef { name: Name::new("bench-key")?, limits, spenders: vec![name.clone()] };
+    let limits = Limits::fixed("100000/s".parse()?, 100_000, 0);
+    let spender = Spender { class: name.clone(), share: 1.0, shed_order: 20 };
+    let budget = BudgetRef { name: Name::new("bench-key")?, limits, spenders: vec![spender] };
     Ok(ClassRef { class: name.clone(), group: name, budgets: vec![budget], max_waiting: 0 })
 }
 

@@ -1,6 +1,8 @@
 //! Rates the way operators say them, and the limits a budget holds.
 
 use crate::Fault;
+use crate::pace::Bounds;
+use crate::quota::Quota;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,7 +20,15 @@ enum Per {
     Hour,
 }
 
+/// The part of its ceiling that an untried budget starts at.
+const MODEST: f64 = 0.2;
+
 impl Rate {
+    /// A hundredth of it, where the floor is unless the operator says otherwise.
+    pub fn hundredth(self) -> Self {
+        Self { count: (self.per_s() / 100.0).max(1e-5), per: Per::Second }
+    }
+
     /// The rate as tokens a second.
     pub fn per_s(self) -> f64 {
         self.count
@@ -70,22 +80,86 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What a budget allows, shared by every worker that spends from it.
+/// How classes share a budget, and first attempts and retries a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sharing {
+    /// A class's reserve holds this much of its share of the pace.
+    pub reserve_ms: f64,
+    /// But at least so many tokens; together at most half the burst.
+    pub reserve_least: f64,
+    /// For how long beyond its own wait a class that wants tokens has those that are shed earlier wait.
+    pub wants_ms: f64,
+    /// What each first attempt adds to the credit of retries.
+    pub credit_per_first: f64,
+    /// The most credit there is.
+    pub credit_most: f64,
+}
+
+/// The one way of sharing there is.
+pub const SHARING: Sharing = Sharing {
+    reserve_ms: 100.0,
+    reserve_least: 2.0,
+    wants_ms: 100.0,
+    credit_per_first: 0.25,
+    credit_most: 5.0,
+};
+
+/// Where the pace of a budget starts that was never tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At the ceiling: the remote side's limit is known.
+    Ceiling,
+    /// Well below it: the ceiling is a guess, and a first burst of a wrong one is all throttled.
+    Modest,
+}
+
+/// What a budget allows, shared by every worker that spends from it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// Tokens a second.
+    /// The ceiling: tokens a second.
     pub rate: Rate,
     /// Tokens that may leave at once, as configured.
     pub burst: u32,
+    /// The pace never falls below.
+    pub floor: Rate,
+    /// Where the pace starts.
+    pub start: Start,
+    /// What is throttled changes the pace; else it is the ceiling always.
+    pub adapts: bool,
     /// Leases that may stand at once over all workers; 0: no limit.
     pub max_in_flight: u32,
+    /// Allowances over longer spans.
+    pub quotas: Vec<Quota>,
 }
 
 impl Limits {
+    /// A pace that starts at its ceiling and stays there.
+    pub fn fixed(rate: Rate, burst: u32, max_in_flight: u32) -> Self {
+        let floor = rate.hundredth();
+        Self { rate, burst, floor, start: Start::Ceiling, adapts: false, max_in_flight, quotas: Vec::new() }
+    }
+
     /// The burst in force: a tenth below the configured one (at least one token), because the first burst
     /// compresses on the wire and an equal one meets a 429 in every run.
     pub fn effective_burst(&self) -> u32 {
         self.burst.saturating_sub((self.burst / 10).max(1)).max(1)
+    }
+
+    /// What the pace law may do with it.
+    pub fn bounds(&self) -> Bounds {
+        let (ceiling_per_s, ceiling_burst) = (self.rate.per_s(), f64::from(self.effective_burst()));
+        let (first_per_s, first_burst) = match self.start {
+            Start::Ceiling => (ceiling_per_s, ceiling_burst),
+            Start::Modest => (ceiling_per_s * MODEST, (ceiling_burst * MODEST).max(1.0)),
+        };
+        let floor_per_s = self.floor.per_s().min(ceiling_per_s);
+        Bounds {
+            ceiling_per_s,
+            ceiling_burst,
+            floor_per_s,
+            first_per_s: first_per_s.max(floor_per_s),
+            first_burst,
+        }
     }
 }
 
@@ -106,8 +180,7 @@ mod tests {
 
     #[test]
     fn the_effective_burst_leaves_a_margin_and_never_vanishes() {
-        let burst =
-            |burst| Limits { rate: "1/s".parse().unwrap(), burst, max_in_flight: 0 }.effective_burst();
+        let burst = |burst| Limits::fixed("1/s".parse().unwrap(), burst, 0).effective_burst();
         assert_eq!([1, 2, 10, 50, 60].map(burst), [1, 1, 9, 45, 54]);
     }
 

@@ -13,6 +13,7 @@ use crate::budget::Limits;
 use crate::policy::Policy;
 use crate::request::RequestForm;
 use crate::vocabulary::ProviderRules;
+use crate::window::Windows;
 use reader::Reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -178,6 +179,12 @@ pub struct Class {
     pub policy: Policy,
     /// The provider's request form with the class's on top.
     pub request: RequestForm,
+    /// What it weighs where classes share a budget: its reserved part is this over the sum of all.
+    pub share: u32,
+    /// Where classes share a budget, those with higher numbers give way first.
+    pub shed_order: u32,
+    /// When it may send; `None`: always.
+    pub windows: Option<Windows>,
     /// Above this many waiting jobs a push is refused; 0: no limit.
     pub max_waiting: u64,
     /// The largest document.
@@ -233,8 +240,8 @@ impl Config {
     /// The budgets a class spends from, the credential's first.
     pub fn budgets_of(&self, class: &Class) -> Vec<(Name, Limits)> {
         let credential = &self.credentials[&class.credential];
-        let account = credential.account.as_ref().map(|name| (name.clone(), self.accounts[name]));
-        std::iter::once((class.credential.clone(), credential.limits)).chain(account).collect()
+        let account = credential.account.as_ref().map(|name| (name.clone(), self.accounts[name].clone()));
+        std::iter::once((class.credential.clone(), credential.limits.clone())).chain(account).collect()
     }
 
     /// The classes that spend from a budget of this name (a credential's or an account's).

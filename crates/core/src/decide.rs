@@ -87,7 +87,7 @@ pub enum Signal {
     None = 0,
     /// Accepted: every run ends and automatic holds that probe are released.
     Clean = 1,
-    /// The remote side is there and says "not right now".
+    /// The remote side is there and says "not right now" to this credential.
     Throttled = 2,
     /// Transient or ambiguous: feeds the outage.
     Failing = 3,
@@ -95,6 +95,13 @@ pub enum Signal {
     Refused = 4,
     /// Terminal: feeds the suspect class.
     Terminal = 5,
+    /// As throttled, of the account.
+    AccountThrottled = 6,
+    /// As throttled, of one recipient: the job waits and the sender does not, until so many recipients say it that
+    /// it is about the credential. Its hold is put only then.
+    RecipientThrottled = 7,
+    /// The remote side is there, and it is no matter of pace.
+    Answered = 8,
 }
 
 /// A probe under a hold that was let through.
@@ -234,11 +241,16 @@ impl Case<'_> {
     }
 
     fn throttled(&self, asked_ms: Option<u64>, scope: Scope) -> Decision {
-        let mut decision = self.end(State::Pending, Signal::Throttled, "");
+        let signal = match scope {
+            Scope::Recipient => Signal::RecipientThrottled,
+            Scope::Credential => Signal::Throttled,
+            Scope::Account => Signal::AccountThrottled,
+        };
+        let mut decision = self.end(State::Pending, signal, "");
         decision.counters.throttles = decision.counters.throttles.saturating_add(1);
         decision.starts_throttle = true;
         decision.hold =
-            asked_ms.filter(|&asked| asked > 0).and_then(|asked_ms| self.retry_after_hold(asked_ms, scope));
+            asked_ms.filter(|&asked| asked > 0).map(|asked_ms| self.retry_after_hold(asked_ms, scope));
         let since_ms = self.job.throttled_since_ms.unwrap_or(self.now_ms);
         if self.now_ms.saturating_sub(since_ms) >= self.policy.throttle_horizon_ms {
             return Decision {
@@ -250,19 +262,18 @@ impl Case<'_> {
         self.again(decision, asked_ms)
     }
 
-    fn retry_after_hold(&self, asked_ms: u64, scope: Scope) -> Option<HoldOrder> {
+    fn retry_after_hold(&self, asked_ms: u64, scope: Scope) -> HoldOrder {
         let cap_ms = self.policy.trips.retry_after_cap_ms;
         let on = match scope {
-            Scope::Recipient => return None,
-            Scope::Credential => HoldOn::Credential,
+            Scope::Recipient | Scope::Credential => HoldOn::Credential,
             Scope::Account => HoldOn::Account,
         };
         let probe_ms = if asked_ms > cap_ms { cap_ms } else { 0 };
-        Some(HoldOrder { on, cause: HoldCause::RetryAfter, delay_ms: asked_ms.min(cap_ms), probe_ms })
+        HoldOrder { on, cause: HoldCause::RetryAfter, delay_ms: asked_ms.min(cap_ms), probe_ms }
     }
 
     fn quota_spent(&self, until_ms: Option<u64>) -> Decision {
-        let mut decision = self.end(State::Pending, Signal::Throttled, "quota spent");
+        let mut decision = self.end(State::Pending, Signal::Answered, "quota spent");
         let probe_ms = self.policy.trips.quota_probe_ms;
         let delay_ms = until_ms.unwrap_or(probe_ms).min(MAX_DELAY_MS);
         decision.hold =

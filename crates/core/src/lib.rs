@@ -15,7 +15,9 @@ pub mod history;
 pub mod job;
 pub mod name;
 pub mod outcome;
+pub mod pace;
 pub mod policy;
+pub mod quota;
 pub mod request;
 pub mod retry_after;
 pub mod send_id;
@@ -23,6 +25,7 @@ pub mod state;
 pub mod text;
 pub mod transport;
 pub mod vocabulary;
+pub mod window;
 
 pub use answer::Answer;
 pub use decide::{Decision, Draws, Seen, decide};

@@ -45,6 +45,10 @@ pub struct Trips {
     pub terminal_run: u8,
     /// Transient or ambiguous ends in a row that count as an outage.
     pub failing_run: u8,
+    /// Recipients that are throttled within the window before the next such throttle is the credential's.
+    pub recipient_run: u8,
+    /// That window.
+    pub recipient_window_ms: u64,
     /// How often a suspect sender is probed.
     pub suspect_probe_ms: u64,
     /// The first probe of an outage; each failed one doubles the wait up to `outage_probe_cap_ms`.
@@ -63,6 +67,8 @@ impl Default for Trips {
             refused_run: 3,
             terminal_run: 20,
             failing_run: 5,
+            recipient_run: 3,
+            recipient_window_ms: 10_000,
             suspect_probe_ms: 60_000,
             outage_probe_ms: 1_000,
             outage_probe_cap_ms: 60_000,

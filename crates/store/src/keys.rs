@@ -1,7 +1,7 @@
 //! Every key of Paceline is spelled here: `<namespace>:{<group>}:…`. One script touches one hash tag only.
 
 use paceline_core::config::{Class, Config};
-use paceline_core::{Name, State, budget::Limits};
+use paceline_core::{Name, State, budget::Limits, quota::Quota};
 
 /// A class as the store addresses it: its group and what it spends from.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,15 +23,26 @@ pub struct BudgetRef {
     pub name: Name,
     /// Its limits, as configured.
     pub limits: Limits,
-    /// The classes whose leases count against `max_in_flight`.
-    pub spenders: Vec<Name>,
+    /// The classes that share it.
+    pub spenders: Vec<Spender>,
+}
+
+/// A class among those that share a budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spender {
+    /// The class.
+    pub class: Name,
+    /// Its part of the pace, of all that share it together 1.
+    pub share: f64,
+    /// Those with higher numbers give way first.
+    pub shed_order: u32,
 }
 
 impl ClassRef {
     /// The class of a configuration.
     pub fn of(config: &Config, class: &Class) -> Self {
         let budget = |(name, limits): (Name, Limits)| BudgetRef {
-            spenders: config.spenders(&name).map(|class| class.name.clone()).collect(),
+            spenders: Spender::all(&config.spenders(&name).collect::<Vec<_>>()),
             name,
             limits,
         };
@@ -41,6 +52,18 @@ impl ClassRef {
             budgets: config.budgets_of(class).into_iter().map(budget).collect(),
             max_waiting: class.max_waiting,
         }
+    }
+}
+
+impl Spender {
+    fn all(classes: &[&Class]) -> Vec<Self> {
+        let total: u32 = classes.iter().map(|class| class.share).sum();
+        let of = |class: &&Class| Self {
+            class: class.name.clone(),
+            share: f64::from(class.share) / f64::from(total),
+            shed_order: class.shed_order,
+        };
+        classes.iter().map(of).collect()
     }
 }
 
@@ -112,6 +135,16 @@ impl Keys {
     /// A budget's hash; it lives with the group that shares it.
     pub fn budget(&self, class: &ClassRef, budget: &Name) -> String {
         format!("{}:{{{}}}:budget:{budget}", self.namespace, class.group)
+    }
+
+    /// What a budget's quota counted, by slots.
+    pub fn quota(&self, class: &ClassRef, budget: &Name, quota: &Quota) -> String {
+        format!("{}:{{{}}}:quota:{budget}:{}", self.namespace, class.group, quota.label())
+    }
+
+    /// The last decisions about a budget's pace.
+    pub fn decisions(&self, class: &ClassRef, budget: &Name) -> String {
+        format!("{}:{{{}}}:decisions:{budget}", self.namespace, class.group)
     }
 
     /// The leases of another class of the same group.

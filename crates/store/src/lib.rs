@@ -14,7 +14,7 @@ mod redis_store;
 pub mod scripts;
 
 pub use error::StoreError;
-pub use keys::{BudgetRef, ClassRef};
+pub use keys::{BudgetRef, ClassRef, Spender};
 pub use memory::MemoryStore;
 pub use movement::*;
 pub use record::Record;

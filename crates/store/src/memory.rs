@@ -4,22 +4,25 @@
 //! retries, leases and rates waits for nothing and sees the same numbers every time. One conformance suite runs
 //! against this and against Redis.
 
+mod bucket;
 mod budget;
 mod card;
 mod claim;
 mod hold;
 mod jobs;
 mod look;
+mod pace;
 mod push;
 mod returns;
 mod settle;
 mod withdraw;
 mod world;
 
-use crate::keys::ClassRef;
+use crate::keys::{BudgetRef, ClassRef};
 use crate::movement::*;
 use crate::record::Record;
 use paceline_core::State;
+use paceline_core::budget::Limits;
 use paceline_core::decide::HoldCause;
 use paceline_core::policy::Trips;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -53,6 +56,11 @@ impl MemoryStore {
     /// The counts of the last `minutes` minutes, oldest first: `(minute, {code|outcome|state: n})`.
     pub fn counts(&self, class: &ClassRef, minutes: u64) -> Vec<(u64, Vec<(String, u64)>)> {
         self.world().counts(class, minutes)
+    }
+
+    /// The last decisions about a budget's pace, newest first.
+    pub fn decisions(&self, class: &ClassRef, budget: &BudgetRef, max: usize) -> Vec<PaceDecision> {
+        self.world().decisions(class, budget, max)
     }
 
     /// Puts a record that nobody wrote in the place of a job's, for tests of what cannot be read; its index entry
@@ -140,6 +148,33 @@ impl Store for MemoryStore {
     ) -> Result<()> {
         self.world().hold(class, on, cause, delay_ms, by);
         Ok(())
+    }
+
+    async fn window(&self, class: &ClassRef, closed_ms: u64) -> Result<()> {
+        self.world().window(class, closed_ms);
+        Ok(())
+    }
+
+    async fn pace(&self, class: &ClassRef, budget: &BudgetRef) -> Result<BudgetState> {
+        self.world().pace(class, budget)
+    }
+
+    async fn adjust(&self, class: &ClassRef, budget: &BudgetRef, adjustment: &Adjustment) -> Result<bool> {
+        Ok(self.world().adjust(class, budget, adjustment))
+    }
+
+    async fn limit(
+        &self,
+        class: &ClassRef,
+        budget: &BudgetRef,
+        limits: &Limits,
+        by: Option<&str>,
+    ) -> Result<()> {
+        self.world().limit(class, budget, limits, by)
+    }
+
+    async fn explain(&self, class: &ClassRef, key: Option<&str>) -> Result<Option<Explained>> {
+        self.world().explain(class, key)
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

@@ -1,9 +1,11 @@
 //! The movements of a job, as a trait that Redis and the memory store both fulfil, and their shapes.
 
 use crate::error::StoreError;
-use crate::keys::ClassRef;
+use crate::keys::{BudgetRef, ClassRef};
 use crate::record::Record;
+use paceline_core::budget::Limits;
 use paceline_core::decide::{HoldCause, Probe};
+use paceline_core::pace::Heard;
 use paceline_core::policy::Trips;
 use paceline_core::{Decision, JobKey, State};
 use std::future::Future;
@@ -114,6 +116,10 @@ pub struct Settlement {
     pub birth: [u8; 8],
     /// The lease it was claimed under.
     pub deadline_ms: u64,
+    /// When it was claimed, by Redis's clock: what it says of the sender, it says of that moment.
+    pub claimed_ms: u64,
+    /// It was a probe under a hold: the next one may go.
+    pub probed: bool,
     /// What to do.
     pub decision: Decision,
     /// Rust decided again after `Held`.
@@ -260,6 +266,92 @@ pub struct ReplayPace {
     pub interval_ms: f64,
 }
 
+/// A budget as it stands: `pace.lua`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetState {
+    /// Redis's clock.
+    pub now_ms: u64,
+    /// Rises with every change of limits or pace.
+    pub version: u64,
+    /// The ceiling in force: the configured one, or a person's.
+    pub ceiling_per_s: f64,
+    /// The most that may leave at once under that ceiling.
+    pub ceiling_burst: f64,
+    /// The pace never falls below.
+    pub floor_per_s: f64,
+    /// Who set the limits by hand; empty: they are the configuration's.
+    pub limits_by: String,
+    /// Leases that may stand at once; 0: no limit.
+    pub max_in_flight: u64,
+    /// The rate in force.
+    pub pace_per_s: f64,
+    /// The burst in force.
+    pub pace_burst: f64,
+    /// Tokens there are; below zero: in debt.
+    pub tokens: f64,
+    /// What the law remembers, as it wrote it; empty: nothing yet.
+    pub law: String,
+    /// What was counted since there is this budget.
+    pub heard: Heard,
+    /// Throttles of what was claimed before the last cut or hold.
+    pub late_throttled: u64,
+    /// Used of each quota, in the order of the limits.
+    pub quotas_used: Vec<u64>,
+    /// Its hold.
+    pub hold: Option<Hold>,
+}
+
+/// Another pace for a budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjustment {
+    /// The version that was read; at another nothing is changed.
+    pub version: u64,
+    /// Tokens a second from now on.
+    pub rate_per_s: f64,
+    /// Tokens at once from now on.
+    pub burst: f64,
+    /// What the law remembers.
+    pub law: String,
+    /// Why, in words; `None`: nothing that people need to see.
+    pub cause: Option<String>,
+    /// What was claimed before says nothing about the pace from now on.
+    pub is_cut: bool,
+}
+
+/// A change of a budget's pace, as it was kept.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct PaceDecision {
+    /// When, by Redis's clock.
+    pub at_ms: u64,
+    /// The rate before.
+    pub from_per_s: f64,
+    /// The rate after.
+    pub to_per_s: f64,
+    /// The burst after.
+    pub burst: f64,
+    /// Why, in words.
+    pub cause: String,
+}
+
+/// Why something does not go now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// Redis's clock.
+    pub now_ms: u64,
+    /// How long the term binds; `None`: until something changes.
+    pub wait_ms: Option<u64>,
+    /// `hold:retry_after`, `max_in_flight`, `quota`, `rate`, `shed`; empty: nothing binds.
+    pub term: String,
+    /// When something of the class is due, in ms from now; `None`: nothing waits.
+    pub next_due_ms: Option<u64>,
+    /// The state of the job that was asked about.
+    pub state: Option<State>,
+    /// Its score there.
+    pub score_ms: u64,
+    /// How many stand before it there.
+    pub rank: Option<u64>,
+}
+
 /// The movements. Each is one Lua file of the same name; each is safe to repeat.
 pub trait Store: Send + Sync + 'static {
     /// Writes what the configuration says of a class.
@@ -321,6 +413,31 @@ pub trait Store: Send + Sync + 'static {
         delay_ms: Option<u64>,
         by: &str,
     ) -> impl Future<Output = Result<()>> + Send;
+    /// The class's send window is closed for so long; 0: it is open.
+    fn window(&self, class: &ClassRef, closed_ms: u64) -> impl Future<Output = Result<()>> + Send;
+    /// A budget as it stands.
+    fn pace(&self, class: &ClassRef, budget: &BudgetRef) -> impl Future<Output = Result<BudgetState>> + Send;
+    /// Another pace, unless somebody changed it first; whether it is in force.
+    fn adjust(
+        &self,
+        class: &ClassRef,
+        budget: &BudgetRef,
+        adjustment: &Adjustment,
+    ) -> impl Future<Output = Result<bool>> + Send;
+    /// Limits by a person's hand; `by` `None` gives them back to the configuration.
+    fn limit(
+        &self,
+        class: &ClassRef,
+        budget: &BudgetRef,
+        limits: &Limits,
+        by: Option<&str>,
+    ) -> impl Future<Output = Result<()>> + Send;
+    /// Why the class's next job, or the job of that key, does not go now; `None`: there is no such job.
+    fn explain(
+        &self,
+        class: &ClassRef,
+        key: Option<&str>,
+    ) -> impl Future<Output = Result<Option<Explained>>> + Send;
     /// One job.
     fn get(&self, class: &ClassRef, key: &str) -> impl Future<Output = Result<Option<Stored>>> + Send;
     /// How deep a class is.

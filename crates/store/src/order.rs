@@ -7,12 +7,13 @@ use paceline_core::decide::{HoldCause, HoldOn};
 const STARTS_THROTTLE: u8 = 1;
 const STARTS_WINDOW: u8 = 2;
 const REFUND: u8 = 4;
+const PROBED: u8 = 8;
 const DECIDED_AGAIN: u8 = 16;
 
 /// The order of a settlement, as `part/order.lua` unpacks it.
 pub(crate) fn pack(settlement: &Settlement) -> Vec<u8> {
     let decision = &settlement.decision;
-    let mut order = Vec::with_capacity(64);
+    let mut order = Vec::with_capacity(72);
     time(&mut order, settlement.deadline_ms);
     order.extend(settlement.birth);
     time(&mut order, decision.delay_ms);
@@ -32,6 +33,7 @@ pub(crate) fn pack(settlement: &Settlement) -> Vec<u8> {
         (decision.starts_throttle, STARTS_THROTTLE),
         (decision.starts_window, STARTS_WINDOW),
         (decision.refund, REFUND),
+        (settlement.probed, PROBED),
         (settlement.decided_again, DECIDED_AGAIN),
     ]));
     order.extend([decision.target.number(), decision.cancelled_target.number(), decision.signal as u8]);
@@ -40,6 +42,7 @@ pub(crate) fn pack(settlement: &Settlement) -> Vec<u8> {
     order.push(hold.map_or(0, |hold| cause(hold.cause)));
     time(&mut order, hold.map_or(0, |hold| hold.delay_ms));
     time(&mut order, hold.map_or(0, |hold| hold.probe_ms));
+    time(&mut order, settlement.claimed_ms);
     order
 }
 

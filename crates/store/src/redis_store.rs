@@ -3,16 +3,18 @@
 mod answers;
 mod call;
 mod clock;
+mod spec;
 pub(crate) mod wake;
 mod wire;
 
 use crate::error::StoreError;
-use crate::keys::{ClassRef, Keys};
+use crate::keys::{BudgetRef, ClassRef, Keys};
 use crate::movement::*;
 use crate::order;
 use crate::scripts::{self, Script};
 use call::Call;
 use clock::Clock;
+use paceline_core::budget::Limits;
 use paceline_core::decide::HoldCause;
 use paceline_core::policy::Trips;
 use paceline_core::{Name, State};
@@ -84,6 +86,19 @@ impl RedisStore {
         Ok(counts)
     }
 
+    /// The last decisions about a budget's pace, newest first.
+    pub async fn decisions(
+        &self,
+        class: &ClassRef,
+        budget: &BudgetRef,
+        max: usize,
+    ) -> Result<Vec<PaceDecision>> {
+        let key = self.keys.decisions(class, &budget.name);
+        let mut read = redis::cmd("XREVRANGE");
+        read.arg(&key).arg("+").arg("-").arg("COUNT").arg(max);
+        answers::decisions(&self.wire.query(&read, &key).await?)
+    }
+
     fn call(&self, script: &'static Script, class: &ClassRef) -> Call {
         Call::new(script, self.keys.class(class, self.clock.now_ms() / 60_000))
     }
@@ -121,16 +136,11 @@ impl RedisStore {
         let names = || settlements.iter().map(|settlement| settlement.key.as_str());
         let mut call = self
             .call(&scripts::SETTLE, class)
-            .keys(self.budget_keys(class))
+            .keys(spec::budget_keys(&self.keys, class, false))
             .keys(self.job_keys(class, names()))
             .keys(self.body_keys(class, names()))
             .arg(COUNT_TTL_S)
-            .arg(trips.refused_run)
-            .arg(trips.terminal_run)
-            .arg(trips.failing_run)
-            .arg(trips.suspect_probe_ms)
-            .arg(trips.outage_probe_ms)
-            .arg(class.budgets.len());
+            .arg(spec::of_settle(class, trips, self.clock.now_ms()));
         for settlement in settlements {
             call = call.arg(&settlement.key).arg(order::pack(settlement));
             call = call.arg(&settlement.count).arg(&settlement.history);
@@ -155,14 +165,12 @@ fn rounds(settlements: &[Settlement]) -> Vec<Vec<usize>> {
 
 impl Store for RedisStore {
     async fn declare(&self, class: &ClassRef) -> Result<()> {
-        let mut call =
-            self.call(&scripts::DECLARE, class).keys(self.budget_keys(class)).arg(class.max_waiting);
-        for budget in &class.budgets {
-            call = call
-                .arg(budget.limits.rate.per_s())
-                .arg(budget.limits.effective_burst())
-                .arg(budget.limits.max_in_flight);
-        }
+        let limits: Vec<_> = class.budgets.iter().map(|budget| spec::of_limits(&budget.limits)).collect();
+        let call = self
+            .call(&scripts::DECLARE, class)
+            .keys(self.budget_keys(class))
+            .arg(class.max_waiting)
+            .arg(serde_json::Value::from(limits).to_string());
         self.run(call).await?.ok().map(|_| ())
     }
 
@@ -181,9 +189,10 @@ impl Store for RedisStore {
 
     async fn claim(&self, class: &ClassRef, ask: &ClaimAsk) -> Result<Claim> {
         let [jobs, bodies] = self.prefixes(class);
-        let mut call = self
+        let call = self
             .call(&scripts::CLAIM, class)
             .keys([self.keys.claimed(class, &ask.worker)])
+            .keys(spec::budget_keys(&self.keys, class, true))
             .arg(&ask.nonce)
             .arg(ask.max_jobs)
             .arg(ask.lease_ms)
@@ -191,14 +200,8 @@ impl Store for RedisStore {
             .arg(ask.solo_lapses)
             .arg(COUNT_TTL_S)
             .arg(jobs)
-            .arg(bodies);
-        for budget in &class.budgets {
-            let spenders = if budget.limits.max_in_flight == 0 { &[][..] } else { &budget.spenders };
-            call = call
-                .keys([self.keys.budget(class, &budget.name)])
-                .keys(spenders.iter().map(|spender| self.keys.in_flight_of(class, spender)))
-                .arg(spenders.len());
-        }
+            .arg(bodies)
+            .arg(spec::of_claim(class, self.clock.now_ms()));
         self.run(call).await?.claim()
     }
 
@@ -313,6 +316,59 @@ impl Store for RedisStore {
             .arg(delay_ms.map_or("-1".to_owned(), |ms| ms.to_string()))
             .arg(by);
         self.run(call).await?.ok().map(|_| ())
+    }
+
+    async fn window(&self, class: &ClassRef, closed_ms: u64) -> Result<()> {
+        self.run(self.call(&scripts::WINDOW, class).arg(closed_ms)).await?.ok().map(|_| ())
+    }
+
+    async fn pace(&self, class: &ClassRef, budget: &BudgetRef) -> Result<BudgetState> {
+        let quotas = budget.limits.quotas.iter().map(|quota| self.keys.quota(class, &budget.name, quota));
+        let spec = serde_json::Value::from(spec::quotas(&budget.limits, self.clock.now_ms())).to_string();
+        let call = self
+            .call(&scripts::PACE, class)
+            .keys([self.keys.budget(class, &budget.name)])
+            .keys(quotas)
+            .arg(spec);
+        self.run(call).await?.budget()
+    }
+
+    async fn adjust(&self, class: &ClassRef, budget: &BudgetRef, adjustment: &Adjustment) -> Result<bool> {
+        let call = self
+            .call(&scripts::ADJUST, class)
+            .keys([self.keys.budget(class, &budget.name), self.keys.decisions(class, &budget.name)])
+            .arg(adjustment.version)
+            .arg(adjustment.rate_per_s)
+            .arg(adjustment.burst)
+            .arg(&adjustment.law)
+            .arg(adjustment.cause.as_deref().unwrap_or_default())
+            .arg(u8::from(adjustment.is_cut));
+        self.run(call).await?.adjusted()
+    }
+
+    async fn limit(
+        &self,
+        class: &ClassRef,
+        budget: &BudgetRef,
+        limits: &Limits,
+        by: Option<&str>,
+    ) -> Result<()> {
+        let call = self
+            .call(&scripts::LIMIT, class)
+            .keys([self.keys.budget(class, &budget.name), self.keys.decisions(class, &budget.name)])
+            .arg(by.unwrap_or_default())
+            .arg(spec::of_limits(limits).to_string());
+        self.run(call).await?.ok().map(|_| ())
+    }
+
+    async fn explain(&self, class: &ClassRef, key: Option<&str>) -> Result<Option<Explained>> {
+        let call = self
+            .call(&scripts::EXPLAIN, class)
+            .keys(spec::budget_keys(&self.keys, class, true))
+            .keys([self.keys.job(class, key.unwrap_or_default())])
+            .arg(spec::of_claim(class, self.clock.now_ms()))
+            .arg(key.unwrap_or_default());
+        self.run(call).await?.explained()
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

@@ -56,20 +56,25 @@ macro_rules! scripts {
 }
 
 scripts! {
+    ADJUST "adjust": Frees ["budget"];
     CANCEL "cancel": Frees ["record" "find"];
-    CLAIM "claim": Adds ["record" "hold" "budget" "gate" "claimed" "heads" "expire" "repeat"];
-    DECLARE "declare": Adds [];
+    CLAIM "claim": Adds ["record" "hold" "budget" "share" "quota" "gate" "claimed" "heads" "expire" "repeat" "spend"];
+    DECLARE "declare": Adds ["budget" "limits"];
     DEPTHS "depths": Reads [];
     ERASE "erase": Frees ["record" "find"];
+    EXPLAIN "explain": Reads ["record" "find" "hold" "budget" "share" "quota" "gate" "heads"];
     GET "get": Reads ["find"];
     HOLD "hold": Frees ["hold"];
+    LIMIT "limit": Frees ["budget" "limits"];
     LIST "list": Reads [];
+    PACE "pace": Reads ["budget" "quota"];
     PUSH "push": Adds ["record" "find" "fault"];
     REAP "reap": Frees ["record" "heads" "claimed"];
     REPLAY "replay": Frees ["record" "find"];
-    SETTLE "settle": Frees ["record" "find" "hold" "signal" "budget" "order" "moves" "late"];
+    SETTLE "settle": Frees ["record" "find" "hold" "signal" "quota" "heard" "order" "moves" "live" "late"];
     START "start": Frees ["record"];
     SWEEP "sweep": Frees [];
+    WINDOW "window": Frees ["hold"];
 }
 
 impl Script {

@@ -301,6 +301,8 @@ pub(crate) fn settlement(running: &Running, ended: &Ended) -> Settlement {
         key: ended.key.clone(),
         birth: ended.job.birth,
         deadline_ms: ended.lease.deadline_ms,
+        claimed_ms: ended.lease.redis_now_ms,
+        probed: ended.seen.probe.is_some(),
         count: format!("{}|{}", ended.attempt.code, ended.outcome.as_str()),
         decided_again: ended.seen.hold.is_some(),
         decision,

@@ -4,6 +4,7 @@ use crate::attempt::{self, Lease};
 use crate::backoff::RedisBackoff;
 use crate::lane::Running;
 use crate::settler::Settler;
+use paceline_core::window::Window;
 use paceline_store::{Batch, Claim, ClaimAsk, Record, Store, StoreError};
 use rand::RngExt;
 use std::sync::Arc;
@@ -59,6 +60,7 @@ impl Claimer {
                 max_jobs: permits.len(),
             });
             self.running.forget_retry();
+            self.mind_window().await;
             match self.claim(&ask).await {
                 Ok(claim) => {
                     backoff.reset();
@@ -99,6 +101,25 @@ impl Claimer {
         };
         self.running.health.claimed(self.running.name());
         Some(permit)
+    }
+
+    /// Where a send window closes or opens, the class is held or free from then on, and everybody sees why.
+    async fn mind_window(&self) {
+        let (running, now_ms) = (&self.running, self.running.store.now_ms());
+        let Some(windows) = running.lane.class.windows.as_ref().filter(|_| running.window_changed_by(now_ms))
+        else {
+            return;
+        };
+        let (closed_ms, changes_ms) = match windows.at(now_ms) {
+            Window::Open(until_ms) => (0, until_ms),
+            Window::Closed(until_ms) => (until_ms.saturating_sub(now_ms), until_ms),
+        };
+        match running.store.window(&running.lane.at, closed_ms).await {
+            Ok(()) => running.window_changes_at(changes_ms),
+            Err(error) => {
+                tracing::warn!(class = running.name(), %error, "its send window is looked at again")
+            }
+        }
     }
 
     async fn claim(&self, asking: &Asking) -> Result<Claim, StoreError> {

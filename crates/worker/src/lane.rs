@@ -7,6 +7,7 @@ use paceline_core::decide::Draws;
 use paceline_core::vocabulary::ProviderRules;
 use paceline_store::{ClassRef, RedisStore};
 use rand::RngExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -40,10 +41,15 @@ pub(crate) struct Running {
     pub(crate) slots: Arc<Semaphore>,
     /// Something was pushed, or a hold was lifted.
     pub(crate) woken: Notify,
+    /// Something was claimed or settled: the pace may have to change.
+    pub(crate) at_work: Notify,
+    /// Something was throttled: it has to change at once.
+    pub(crate) throttled: Notify,
     retry: Mutex<Option<Instant>>,
     /// The retry time came nearer.
     pub(crate) nearer: Notify,
     hold: Mutex<Option<String>>,
+    window_changes_ms: AtomicU64,
 }
 
 impl Running {
@@ -64,9 +70,12 @@ impl Running {
             poll,
             health,
             woken: Notify::new(),
+            at_work: Notify::new(),
+            throttled: Notify::new(),
             retry: Mutex::new(None),
             nearer: Notify::new(),
             hold: Mutex::new(None),
+            window_changes_ms: AtomicU64::new(0),
         }
     }
 
@@ -88,6 +97,15 @@ impl Running {
     /// Remembers the cause of the hold that binds now; gives back the one before.
     pub(crate) fn held_by(&self, cause: Option<String>) -> Option<String> {
         std::mem::replace(&mut self.hold.lock().expect("no holder panics"), cause)
+    }
+
+    /// The send window may be another than when it was last looked at.
+    pub(crate) fn window_changed_by(&self, now_ms: u64) -> bool {
+        self.window_changes_ms.load(Ordering::Relaxed) <= now_ms
+    }
+
+    pub(crate) fn window_changes_at(&self, ms: u64) {
+        self.window_changes_ms.store(ms, Ordering::Relaxed);
     }
 
     /// The earliest known retry.

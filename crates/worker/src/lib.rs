@@ -9,6 +9,7 @@ mod backoff;
 mod claimer;
 mod health;
 mod lane;
+mod pacer;
 mod reaper;
 mod settler;
 mod sweeper;

@@ -3,6 +3,7 @@
 use crate::attempt::{Lease, settlement};
 use crate::backoff::RedisBackoff;
 use crate::lane::Running;
+use paceline_core::decide::Signal;
 use paceline_core::history::Attempt;
 use paceline_core::{Job, JobKey, Outcome, Seen, State};
 use paceline_store::{Settled, Settlement, Store, StoreError};
@@ -143,6 +144,7 @@ impl SettlerLoop {
         let lane = &self.running.lane;
         match self.running.store.settle(&lane.at, &lane.class.policy.trips, &settlements).await {
             Ok(settled) => {
+                self.tell_pacer(&settlements);
                 for (((since, ended), settlement), settled) in batch.into_iter().zip(settlements).zip(settled)
                 {
                     if let Some(again) = self.finish(ended, &settlement, settled) {
@@ -163,6 +165,14 @@ impl SettlerLoop {
                 if alone { self.write_one_by_one(waiting).await } else { Err(error) }
             }
         }
+    }
+
+    fn tell_pacer(&self, settlements: &[Settlement]) {
+        let throttled = |signal| matches!(signal, Signal::Throttled | Signal::AccountThrottled);
+        if settlements.iter().any(|settlement| throttled(settlement.decision.signal)) {
+            self.running.throttled.notify_one();
+        }
+        self.running.at_work.notify_one();
     }
 
     async fn write_one_by_one(&mut self, waiting: &mut VecDeque<(Instant, Ended)>) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use crate::claimer::Claimer;
 use crate::health::Health;
 use crate::lane::{Lane, Running};
 use crate::settler::Settler;
-use crate::{reaper, sweeper};
+use crate::{pacer, reaper, sweeper};
 use paceline_store::{RedisStore, Store};
 use std::future::Future;
 use std::sync::Arc;
@@ -109,6 +109,10 @@ fn loops(
             if let Err(error) = running.store.declare(&running.lane.at).await {
                 tracing::warn!(class = running.name(), %error, "limits could not be declared yet; the first claim will");
             }
+            if running.lane.class.windows.is_none() {
+                // A configuration before this one may have left it closed.
+                let _ = running.store.window(&running.lane.at, 0).await;
+            }
         })
     };
     let claim = {
@@ -134,11 +138,16 @@ fn loops(
         let (running, stop) = (running.clone(), stop.clone());
         move || sweeper::run(running.clone(), stop.clone())
     };
+    let pace = {
+        let (running, stop) = (running.clone(), stop.clone());
+        move || pacer::run(running.clone(), stop.clone())
+    };
     vec![
         declare,
         tokio::spawn(kept_alive("claimer", stop.clone(), claim)),
         tokio::spawn(kept_alive("reaper", stop.clone(), reap)),
         tokio::spawn(kept_alive("sweeper", stop.clone(), sweep)),
+        tokio::spawn(kept_alive("pacer", stop.clone(), pace)),
     ]
 }
 

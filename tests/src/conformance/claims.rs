@@ -9,6 +9,7 @@ use paceline_store::*;
 
 pub async fn the_oldest_due_job_of_both_sets_goes_first<B: Bench>(bench: B) {
     let mut scene = Scene::new(&bench).await;
+    give_credit(&mut scene).await;
     scene.push(&[job("tried")]).await;
     let batch = scene.claim(1).await;
     scene.push(&[job("b")]).await;
@@ -20,6 +21,30 @@ pub async fn the_oldest_due_job_of_both_sets_goes_first<B: Bench>(bench: B) {
     assert_eq!(keys(&batch), ["b", "tried", "c"]);
     let batch = scene.claim(3).await;
     assert_eq!(keys(&batch), ["d"]);
+}
+
+/// Four first attempts earn the credit of one retry.
+async fn give_credit<B: Bench>(scene: &mut Scene<'_, B>) {
+    scene.push(&["c1", "c2", "c3", "c4"].map(job)).await;
+    scene.claim(4).await;
+}
+
+/// A store of retries never keeps new jobs waiting: without credit they go only when no first attempt is due.
+pub async fn a_retry_costs_what_four_first_attempts_earn<B: Bench>(bench: B) {
+    let mut scene = Scene::new(&bench).await;
+    scene.push(&["r1", "r2", "r3"].map(job)).await;
+    let batch = scene.claim(3).await;
+    scene.settle(&["r1", "r2", "r3"].map(|key| end(&batch, key, State::Pending))).await;
+    scene.pass(2).await;
+    scene.push(&["n1", "n2", "n3", "n4", "n5", "n6"].map(job)).await;
+    assert_eq!(keys(&scene.claim(3).await), ["n1", "r1", "n2"], "three first attempts and this one");
+    assert_eq!(keys(&scene.claim(9).await), ["n3", "n4", "n5", "r2", "n6", "r3"], "then whatever is due");
+    let mut idle = Scene::new(&bench).await;
+    idle.push(&[job("only")]).await;
+    let batch = idle.claim(1).await;
+    idle.settle(&[end(&batch, "only", State::Pending)]).await;
+    idle.pass(2).await;
+    assert_eq!(keys(&idle.claim(1).await), ["only"], "a retry alone needs no credit");
 }
 
 /// failures 47: no lease can lapse on a job that is not due.
@@ -142,6 +167,7 @@ pub async fn an_expired_job_leaves_a_receipt_or_all_of_it_where_it_may_have_been
 /// A poison job parks itself and not its neighbours.
 pub async fn a_job_that_lost_two_workers_comes_alone<B: Bench>(bench: B) {
     let mut scene = Scene::new(&bench).await;
+    give_credit(&mut scene).await;
     scene.push(&[job("poison")]).await;
     let batch = scene.claim(1).await;
     scene.push(&[job("a")]).await;

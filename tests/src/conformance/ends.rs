@@ -49,6 +49,8 @@ pub fn end(batch: &Batch, key: &str, target: State) -> Settlement {
         key: key.to_owned(),
         birth: job.birth,
         deadline_ms: batch.deadline_ms,
+        claimed_ms: batch.now_ms,
+        probed: batch.probe.is_some(),
         decision: Decision {
             target,
             cancelled_target: if accepted { State::Submitted } else { cancelled },
@@ -85,6 +87,8 @@ pub trait Ending: Sized {
     fn ambiguous(self) -> Self;
     /// Nothing was sent: no attempt, no window, the tokens go back.
     fn unsent(self) -> Self;
+    /// Of something that was claimed at this moment.
+    fn claimed_at(self, ms: u64) -> Self;
     /// Ordering a hold.
     fn holding(self, on: HoldOn, cause: HoldCause, delay_ms: u64, probe_ms: u64) -> Self;
 }
@@ -119,6 +123,11 @@ impl Ending for Settlement {
         self.decision.counters.attempts -= 1;
         self.decision.starts_window = false;
         self.decision.refund = true;
+        self
+    }
+
+    fn claimed_at(mut self, ms: u64) -> Self {
+        self.claimed_ms = ms;
         self
     }
 

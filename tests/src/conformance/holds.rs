@@ -112,7 +112,8 @@ pub async fn an_acceptance_releases_what_probes_and_no_pause<B: Bench>(bench: B)
         .await;
     scene.hold(Some(HoldCause::Pause), None, "ada").await;
     scene.will_release(1);
-    scene.settle(&[accepted(&batch, "c", "m1")]).await;
+    let now_ms = scene.now_ms();
+    scene.settle(&[accepted(&batch, "c", "m1").claimed_at(now_ms)]).await;
     assert_eq!(silence(&mut scene, HoldCause::Pause).await, None);
 }
 
@@ -139,9 +140,9 @@ pub async fn automatic_holds_only_extend<B: Bench>(bench: B) {
     assert_eq!(scene.hold_until_ms(1), until_ms, "a shorter wait changes nothing");
     scene.will_hold(1, HoldCause::RetryAfter, HOUR_MS, 0);
     scene.settle(&[asked("c", HOUR_MS)]).await;
-    scene.hold_budget(0, Some(HoldCause::Pause), Some(MINUTE_MS), "ada").await;
-    scene.settle(&[asked("d", 2 * HOUR_MS)]).await;
-    assert!(silence(&mut scene, HoldCause::Pause).await.is_some_and(|ms| ms <= MINUTE_MS));
+    scene.hold_budget(0, Some(HoldCause::Pause), Some(2 * HOUR_MS), "ada").await;
+    scene.settle(&[asked("d", 3 * HOUR_MS)]).await;
+    assert!(silence(&mut scene, HoldCause::Pause).await.is_some_and(|ms| ms <= 2 * HOUR_MS));
 }
 
 pub async fn a_hold_goes_where_the_decision_says<B: Bench>(bench: B) {

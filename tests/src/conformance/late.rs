@@ -75,13 +75,13 @@ pub async fn after_an_erase_it_is_still_known<B: Bench>(bench: B) {
     assert_eq!(scene.job("a").document, b"");
 }
 
-pub async fn it_says_that_the_sender_is_well<B: Bench>(bench: B) {
+/// It was sent before the hold, so it is no word about what came after.
+pub async fn it_releases_no_hold_that_came_after_it<B: Bench>(bench: B) {
     let (mut scene, lapsed, reaped) = lost(&bench).await;
     scene.will_hold(1, HoldCause::Outage, HOUR_MS, HOUR_MS);
     let down =
         end(&reaped, "a", State::Pending).holding(HoldOn::Credential, HoldCause::Outage, HOUR_MS, HOUR_MS);
     scene.settle(&[down]).await;
-    scene.will_release(1);
     assert_eq!(scene.settle(&[accepted(&lapsed, "a", "m1")]).await, [Settled::Late(State::Pending)]);
 }
 

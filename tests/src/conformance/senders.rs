@@ -36,7 +36,8 @@ pub async fn the_third_refusal_suspects_the_credential_and_the_fourth_is_decided
     assert_eq!(scene.settle(&again).await, [Settled::Moved(State::Pending); 2]);
     assert_eq!(scene.hold_until_ms(1), until_ms);
     scene.will_release(1);
-    scene.settle(&[accepted(&batch, "05", "m1")]).await;
+    let now_ms = scene.now_ms();
+    scene.settle(&[accepted(&batch, "05", "m1").claimed_at(now_ms)]).await;
 }
 
 pub async fn an_acceptance_between_ends_a_run_of_refusals<B: Bench>(bench: B) {
@@ -83,7 +84,9 @@ pub async fn any_word_from_the_remote_side_ends_an_outage_and_its_run<B: Bench>(
         scene.will_hold(1, HoldCause::Outage, scene.trips.outage_probe_ms, scene.trips.outage_probe_ms);
         scene.settle(&ends(&batch, 9, 10, State::Pending, Signal::Failing)).await;
         scene.will_release(1);
-        scene.settle(&ends(&batch, 10, 11, State::Failed, word)).await;
+        let now_ms = scene.now_ms();
+        let last = ends(&batch, 10, 11, State::Failed, word).remove(0).claimed_at(now_ms);
+        scene.settle(&[last]).await;
     }
 }
 

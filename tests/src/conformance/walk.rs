@@ -7,7 +7,7 @@ use super::bench::Bench;
 use super::ends::{Ending, end};
 use super::picture::{Picture, assert_same};
 use super::scene::{HOUR_MS, fresh_name};
-use crate::store::{class_with, job};
+use crate::store::{class_with, job, spender};
 use paceline_core::decide::{HoldCause, HoldOn, Signal};
 use paceline_core::history::{Attempt, History};
 use paceline_core::policy::Trips;
@@ -316,7 +316,7 @@ impl Told {
 pub async fn both_stay_the_same<A: Bench, B: Bench>(one: A, two: B, seed: u64, steps: usize) {
     let mut class = class_with(&fresh_name(), "100000/s", 100_000, 0);
     class.budgets.extend(class_with(&fresh_name(), "1/h", 200, 7).budgets);
-    class.budgets[1].spenders = vec![class.class.clone()];
+    class.budgets[1].spenders = vec![spender(class.class.as_str())];
     class.max_waiting = 7;
     let (mut one, mut two) = (Walker::new(&one, &class).await, Walker::new(&two, &class).await);
     let (mut dice, mut way) = (Dice(seed), Vec::new());

@@ -278,6 +278,8 @@ impl End {
             key: key.to_owned(),
             birth,
             deadline_ms,
+            claimed_ms: now_ms,
+            probed: false,
             decision,
             decided_again: false,
             count: format!("{}|{}", self.code, self.outcome),

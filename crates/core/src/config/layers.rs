@@ -18,6 +18,8 @@ pub(super) enum Scalar {
     Text(String),
     Integer(i64),
     Boolean(bool),
+    /// Strings in brackets.
+    List(Vec<String>),
     /// A kind no setting has; its word is for the message.
     Other(&'static str),
 }
@@ -95,8 +97,21 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Scalar {
         DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
             .map_or(Scalar::Other("a number that large"), Scalar::Integer),
         DeValue::Boolean(flag) => Scalar::Boolean(*flag),
+        DeValue::Array(items) => {
+            list(items).map_or(Scalar::Other("a list of anything but strings"), Scalar::List)
+        }
         other => Scalar::Other(other.type_str()),
     }
+}
+
+fn list(items: &[Spanned<DeValue<'_>>]) -> Option<Vec<String>> {
+    items
+        .iter()
+        .map(|item| match item.get_ref() {
+            DeValue::String(text) => Some(text.to_string()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

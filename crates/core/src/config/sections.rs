@@ -6,8 +6,9 @@ use super::reader::{Reader, Section};
 use super::*;
 use crate::Fault;
 use crate::backoff::Backoff;
-use crate::budget::Rate;
+use crate::budget::{Rate, Start};
 use crate::policy::{OnAmbiguous, Trips};
+use crate::quota::Quota;
 use crate::request::Encoding;
 use crate::vocabulary::Locator;
 
@@ -158,11 +159,35 @@ fn request_form(reader: &mut Reader, section: &Section) -> Option<RequestForm> {
 }
 
 fn limits(reader: &mut Reader, section: &Section) -> Option<Limits> {
-    let rate =
-        reader.required(section, "rate", |value| text(value)?.parse::<Rate>().map_err(|fault| fault.problem));
+    let rate = reader.required(section, "rate", rate_of);
     let burst = reader.required(section, "burst", |value| integer(value, 1, 100_000));
     let max_in_flight = reader.required(section, "max_in_flight", |value| integer(value, 0, 1_000_000));
-    Some(Limits { rate: rate?, burst: burst? as u32, max_in_flight: max_in_flight? as u32 })
+    let floor = reader.optional(section, "floor", rate_of);
+    let start = reader.required(section, "start", |value| match text(value)?.as_str() {
+        "ceiling" => Ok(Start::Ceiling),
+        "modest" => Ok(Start::Modest),
+        _ => Err("must be ceiling (the limit is known) or modest (it is a guess)".to_owned()),
+    });
+    let adapts = reader.required(section, "adapts", boolean);
+    let quotas = reader.required(section, "quotas", |value| {
+        list(value)?.iter().map(|quota| quota.parse::<Quota>().map_err(|fault| fault.problem)).collect()
+    });
+    if floor.zip(rate).is_some_and(|(floor, rate)| floor.per_s() > rate.per_s()) {
+        reader.fault(section, "floor", "must not be above the rate");
+    }
+    Some(Limits {
+        rate: rate?,
+        burst: burst? as u32,
+        floor: floor.unwrap_or(rate?.hundredth()),
+        start: start?,
+        adapts: adapts?,
+        max_in_flight: max_in_flight? as u32,
+        quotas: quotas?,
+    })
+}
+
+fn rate_of(value: &Scalar) -> Result<Rate, String> {
+    text(value)?.parse().map_err(|fault: Fault| fault.problem)
 }
 
 fn credential(reader: &mut Reader, section: &Section, _: &Name) -> Option<Credential> {
@@ -267,6 +292,9 @@ fn class(
     let group = reader.optional(section, "group", name).unwrap_or_else(|| class_name.clone());
     let concurrency = reader.required(section, "concurrency", |value| integer(value, 1, 10_000));
     let deadline_ms = reader.required(section, "deadline_ms", |value| integer(value, 10, 600_000));
+    let share = reader.required(section, "share", |value| integer(value, 1, 1_000));
+    let shed_order = reader.required(section, "shed_order", |value| integer(value, 1, 1_000));
+    let windows = send_windows(reader, section);
     let max_waiting = reader.required(section, "max_waiting", |value| integer(value, 0, u64::MAX >> 1));
     let max_document_bytes =
         reader.required(section, "max_document_bytes", |value| integer(value, 64, 1 << 28));
@@ -283,11 +311,30 @@ fn class(
         deadline_ms: deadline_ms?,
         policy: policy?,
         request: request?,
+        share: share? as u32,
+        shed_order: shed_order? as u32,
+        windows: windows?,
         max_waiting: max_waiting?,
         max_document_bytes: max_document_bytes? as usize,
         receipt_retention_ms: receipt_retention_s? * 1000,
         failed_retention_ms: failed_retention_s? * 1000,
     })
+}
+
+/// `Some(None)`: it may send always.
+fn send_windows(reader: &mut Reader, section: &Section) -> Option<Option<Windows>> {
+    let zone = reader.required(section, "window_zone", text)?;
+    let windows = reader.required(section, "windows", list)?;
+    if windows.is_empty() {
+        return Some(None);
+    }
+    match Windows::new(&zone, &windows) {
+        Ok(windows) => Some(Some(windows)),
+        Err(Fault { field, problem }) => {
+            reader.fault(section, &field, problem);
+            None
+        }
+    }
 }
 
 fn policy(reader: &mut Reader, section: &Section, provider: Option<&Provider>) -> Option<Policy> {
@@ -360,7 +407,19 @@ fn text(value: &Scalar) -> Result<String, String> {
     match value {
         Scalar::Text(text) => Ok(text.clone()),
         Scalar::Integer(_) | Scalar::Boolean(_) => Err("must be a string, in quotes".into()),
+        Scalar::List(_) => Err("must be a string, not a list".into()),
         Scalar::Other(kind) => Err(format!("must be a string, not {kind}")),
+    }
+}
+
+/// `["one", "two"]`; in the environment one string, split at semicolons.
+fn list(value: &Scalar) -> Result<Vec<String>, String> {
+    match value {
+        Scalar::List(texts) => Ok(texts.clone()),
+        Scalar::Text(line) => {
+            Ok(line.split(';').map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect())
+        }
+        _ => Err("must be a list of strings: [\"…\", \"…\"]".into()),
     }
 }
 

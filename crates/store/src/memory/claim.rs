@@ -1,24 +1,34 @@
 //! What gives and takes leases: `claim.lua`, `start.lua`, `reap.lua`.
 
-use super::budget::Bucket;
+use super::bucket::Bucket;
 use super::hold::{Standing, extend};
 use super::jobs::Jobs;
 use super::world::{LastClaim, World};
 use crate::error::StoreError;
-use crate::keys::{BudgetRef, ClassRef};
+use crate::keys::{BudgetRef, ClassRef, Spender};
 use crate::movement::*;
 use paceline_core::State;
+use paceline_core::budget::SHARING;
 use paceline_core::decide::Probe;
 
 /// What a claim picked from the due heads.
 struct Picked {
     /// Keys and offsets.
     taken: Vec<(String, u64)>,
-    /// Expired.
-    gone: Vec<String>,
-    /// How long the job that ended it waits for its tokens; 0: it does not.
+    /// The retry credit after the last of them.
+    credit: Option<f64>,
+    /// How long the job that ended it waits; 0: it does not.
     wait_ms: f64,
+    /// The term that makes it wait, and the budget whose tokens it waits for.
+    term: &'static str,
+    bound: Option<usize>,
     deadline_ms: u64,
+}
+
+/// A due job, with the retry credit after it.
+struct Head {
+    key: String,
+    credit: f64,
 }
 
 impl World {
@@ -26,22 +36,37 @@ impl World {
         if let Some(batch) = self.repeated(class, ask) {
             return Ok(Claim::Jobs(batch));
         }
-        let now_us = self.now_us();
-        let (mut buckets, mut room) = (Vec::new(), ask.max_jobs as u64);
-        for budget in &class.budgets {
-            let bucket = self.budget(class, &budget.name).bucket(now_us);
-            buckets.push(bucket.ok_or(StoreError::Undeclared)?);
-            room = room.min(self.room_in_flight(class, budget));
+        let buckets = self.buckets(class).ok_or(StoreError::Undeclared)?;
+        let (room, full) = self.room(class, &buckets);
+        let shut = self.silence(class).or(full);
+        let probe = self.probe(class).filter(|_| shut.is_none());
+        let room = if probe.is_some() { 1 } else { room.min(ask.max_jobs as u64) as usize };
+        let wanted = if shut.is_some() { ask.max_jobs } else { room.min(affordable(&buckets, ask)) };
+        let credit = buckets[0].credit;
+        let (heads, gone) = self.unexpired_heads(class, wanted, credit);
+        match shut {
+            Some(_) if gone > 0 => Ok(Claim::Empty { next_ms: Some(0) }),
+            Some(wait) => Ok(wait),
+            None => Ok(self.take(class, ask, probe, (&heads, gone, wanted), buckets)),
         }
-        if let Some(wait) = self.silence(class) {
-            return Ok(wait);
-        }
-        if room < 1 {
-            return Ok(Claim::Wait { ms: None, term: "max_in_flight".into() });
-        }
-        let probe = self.probe(class);
-        let room = if probe.is_some() { 1 } else { room as usize };
-        Ok(self.take(class, ask, probe, room, buckets))
+    }
+
+    /// The budgets of a class as they are now; `None` where one is not declared.
+    pub(super) fn buckets(&self, class: &ClassRef) -> Option<Vec<Bucket>> {
+        let read =
+            |at: &BudgetRef| Bucket::read(self.known_budget(class, &at.name)?, at, &class.class, self.now_ms);
+        class.budgets.iter().map(read).collect()
+    }
+
+    /// `expire_heads`: what is left of the due heads, and how many had expired.
+    fn unexpired_heads(&mut self, class: &ClassRef, wanted: usize, credit: f64) -> (Vec<Head>, usize) {
+        let now_ms = self.now_ms;
+        let jobs = &self.line(class).jobs;
+        let heads = due_heads(jobs, now_ms, wanted, credit);
+        let expired = |head: &Head| jobs.card(&head.key).is_some_and(|card| card.has_expired(now_ms));
+        let (gone, left): (Vec<_>, Vec<_>) = heads.into_iter().partition(expired);
+        gone.iter().for_each(|head| self.expire(class, &head.key));
+        (left, gone.len())
     }
 
     fn take(
@@ -49,33 +74,41 @@ impl World {
         class: &ClassRef,
         ask: &ClaimAsk,
         probe: Option<Probe>,
-        room: usize,
+        (heads, gone, wanted): (&[Head], usize, usize),
         mut buckets: Vec<Bucket>,
     ) -> Claim {
         let now_ms = self.now_ms;
-        let heads = due_heads(&self.line(class).jobs, now_ms, room);
-        let picked = pick(&self.line(class).jobs, &heads, ask, now_ms, &mut buckets);
-        picked.gone.iter().for_each(|key| self.expire(class, key));
+        let picked = pick(&self.line(class).jobs, heads, ask, now_ms, &mut buckets);
+        self.write_spending(class, &buckets, &picked);
         let wait_ms = picked.wait_ms.ceil() as u64;
         if picked.taken.is_empty() && wait_ms > 0 {
-            return Claim::Wait { ms: Some(wait_ms), term: "rate".into() };
+            return Claim::Wait { ms: Some(wait_ms), term: picked.term.into() };
         }
         if picked.taken.is_empty() {
-            let next_ms = if picked.gone.is_empty() { self.next_due(class) } else { Some(0) };
+            let next_ms = if gone == 0 { self.next_due(class) } else { Some(0) };
             return Claim::Empty { next_ms };
         }
         self.lease(class, ask, probe, &picked);
-        for (budget, bucket) in class.budgets.iter().zip(&buckets) {
-            self.budget(class, &budget.name).write(bucket);
-        }
-        self.extend_probes(class);
+        self.extend_probes(class, picked.deadline_ms);
         let next_ms = match wait_ms {
-            0 if heads.len() < room => self.next_due(class),
+            0 if heads.len() + gone < wanted => self.next_due(class),
             wait_ms => Some(wait_ms),
         };
         let jobs = &self.line(class).jobs;
         let jobs = picked.taken.into_iter().map(|(key, offset_ms)| claimed(jobs, key, offset_ms)).collect();
         Claim::Jobs(Batch { now_ms, deadline_ms: picked.deadline_ms, next_ms, probe, jobs })
+    }
+
+    fn write_spending(&mut self, class: &ClassRef, buckets: &[Bucket], picked: &Picked) {
+        let now_ms = self.now_ms;
+        for (index, (at, bucket)) in class.budgets.iter().zip(buckets).enumerate() {
+            let bound_ms = (picked.bound == Some(index)).then_some(picked.wait_ms);
+            let budget = self.budget(class, &at.name);
+            bucket.write(budget, now_ms, bound_ms);
+            if let Some(credit) = picked.credit.filter(|_| index == 0) {
+                budget.retry_credit = credit;
+            }
+        }
     }
 
     /// `part/repeat.lua`: those of the batch whose lease still stands.
@@ -92,25 +125,43 @@ impl World {
         Some(Batch { now_ms, deadline_ms: last.deadline_ms, next_ms: Some(0), probe: last.probe, jobs })
     }
 
-    /// `part/gate.lua`
-    fn room_in_flight(&self, class: &ClassRef, budget: &BudgetRef) -> u64 {
-        let declared = self.budget_limits(class, &budget.name).map_or(0, |limits| limits.max_in_flight);
-        if declared == 0 {
-            return u64::MAX;
+    /// `room_of`: how many may go before tokens are asked for, and the answer where that is none.
+    pub(super) fn room(&self, class: &ClassRef, buckets: &[Bucket]) -> (u64, Option<Claim>) {
+        let (mut room, mut answer) = (f64::INFINITY, None);
+        for (at, bucket) in class.budgets.iter().zip(buckets) {
+            let free = self.room_in_flight(class, at);
+            if free < 1.0 && answer.is_none() {
+                answer = Some(Claim::Wait { ms: None, term: "max_in_flight".into() });
+            }
+            let least =
+                bucket.quotas.iter().reduce(|least, one| if one.left < least.left { one } else { least });
+            if let Some(least) = least.filter(|least| least.left < 1.0 && answer.is_none()) {
+                answer = Some(Claim::Wait { ms: Some(least.wait_ms as u64), term: "quota".into() });
+            }
+            room = room.min(free).min(least.map_or(f64::INFINITY, |least| least.left)).max(0.0);
         }
-        let spenders = if budget.limits.max_in_flight == 0 { &[][..] } else { &budget.spenders };
-        let unexpired = |spender| {
-            let jobs = self.neighbour(class, spender).map(|line| &line.jobs);
+        (room as u64, answer)
+    }
+
+    fn room_in_flight(&self, class: &ClassRef, at: &BudgetRef) -> f64 {
+        let pace = self.known_budget(class, &at.name).and_then(|budget| budget.pace);
+        let Some(most) = pace.map(|pace| pace.max_in_flight).filter(|&most| most > 0) else {
+            return f64::INFINITY;
+        };
+        let spenders = if at.limits.max_in_flight == 0 { &[][..] } else { &at.spenders };
+        let unexpired = |spender: &Spender| {
+            let jobs = self.neighbour(class, &spender.class).map(|line| &line.jobs);
             jobs.map_or(0, |jobs| jobs.all(State::InFlight).filter(|(_, ends)| *ends >= self.now_ms).count())
         };
-        u64::from(declared).saturating_sub(spenders.iter().map(unexpired).sum::<usize>() as u64)
+        f64::from(most) - spenders.iter().map(unexpired).sum::<usize>() as f64
     }
 
     /// The hold that silences the class, the class's own first.
-    fn silence(&mut self, class: &ClassRef) -> Option<Claim> {
+    pub(super) fn silence(&self, class: &ClassRef) -> Option<Claim> {
         let now_ms = self.now_ms;
-        self.holds(class).flatten().find(|hold| hold.is_silent(now_ms)).map(|hold| Claim::Wait {
-            ms: hold.until_ms.map(|until_ms| until_ms - now_ms),
+        let silent = |hold: &&Standing| hold.is_silent(now_ms) || hold.out_until_ms > now_ms;
+        self.holds(class).flatten().find(silent).map(|hold| Claim::Wait {
+            ms: hold.until_ms.map(|until_ms| until_ms.max(hold.out_until_ms) - now_ms),
             term: format!("hold:{}", hold.cause),
         })
     }
@@ -123,11 +174,12 @@ impl World {
     }
 
     /// A probe went: every hold that let it through stands again.
-    fn extend_probes(&mut self, class: &ClassRef) {
+    fn extend_probes(&mut self, class: &ClassRef, deadline_ms: u64) {
         let now_ms = self.now_ms;
         let again = |slot: &mut Option<Standing>| {
             if let Some(hold) = slot.clone().filter(|hold| hold.is_in_force(now_ms)) {
                 extend(slot, now_ms, hold.cause, hold.probe_ms, hold.probe_ms);
+                slot.iter_mut().for_each(|hold| hold.out_until_ms = deadline_ms);
             }
         };
         again(&mut self.line(class).hold);
@@ -165,7 +217,7 @@ impl World {
     }
 
     /// How long until something is due.
-    fn next_due(&mut self, class: &ClassRef) -> Option<u64> {
+    pub(super) fn next_due(&mut self, class: &ClassRef) -> Option<u64> {
         let now_ms = self.now_ms;
         let jobs = &self.line(class).jobs;
         let first = |state| jobs.all(state).next().map(|(_, at_ms)| at_ms);
@@ -215,36 +267,68 @@ fn claimed(jobs: &Jobs, key: String, offset_ms: u64) -> Claimed {
     Claimed { record: jobs.record(&key), key, offset_ms }
 }
 
-/// The due heads of queued and pending, older first, queued first where they are of one age.
-fn due_heads(jobs: &Jobs, now_ms: u64, max: usize) -> Vec<String> {
-    let mut heads: Vec<(u64, State, &str)> = [State::Queued, State::Pending]
-        .into_iter()
-        .flat_map(|state| jobs.due(state, now_ms).take(max).map(move |(key, at_ms)| (at_ms, state, key)))
-        .collect();
-    heads.sort_unstable();
-    heads.into_iter().take(max).map(|(_, _, key)| key.to_owned()).collect()
+/// The due heads of queued and pending. With retry credit the older of both goes; without it first attempts go, and
+/// retries only when no first attempt is due.
+fn due_heads(jobs: &Jobs, now_ms: u64, max: usize, mut credit: f64) -> Vec<Head> {
+    let mut first = jobs.due(State::Queued, now_ms).peekable();
+    let mut retries = jobs.due(State::Pending, now_ms).peekable();
+    let mut heads = Vec::new();
+    while heads.len() < max {
+        let takes_first = match (first.peek(), retries.peek()) {
+            (Some((_, first_ms)), Some((_, retry_ms))) => credit < 1.0 || first_ms <= retry_ms,
+            (first, _) => first.is_some(),
+        };
+        let next = if takes_first { first.next() } else { retries.next() };
+        let Some((key, _)) = next else { break };
+        credit = if takes_first {
+            (credit + SHARING.credit_per_first).min(SHARING.credit_most)
+        } else {
+            (credit - 1.0).max(0.0)
+        };
+        heads.push(Head { key: key.to_owned(), credit });
+    }
+    heads
+}
+
+/// `affordable`: what tokens could pay for, and one more, which tells how long the next has to wait.
+fn affordable(buckets: &[Bucket], ask: &ClaimAsk) -> usize {
+    let most = buckets.iter().map(|bucket| bucket.affordable(ask.lookahead_ms)).fold(f64::INFINITY, f64::min);
+    most.floor().max(0.0) as usize + 1
+}
+
+/// The longest wait of a job of that cost, the term that binds, and the budget whose tokens it waits for.
+pub(super) fn wait_of(buckets: &[Bucket], cost: f64) -> (f64, &'static str, Option<usize>) {
+    let unfit = buckets.iter().flat_map(|bucket| &bucket.quotas).find(|quota| !quota.fits(cost));
+    if let Some(quota) = unfit {
+        return (quota.wait_ms, "quota", None);
+    }
+    let mut longest = (0.0, "rate", None);
+    for (index, bucket) in buckets.iter().enumerate() {
+        let (ms, term) = bucket.wait_ms(cost);
+        if ms > longest.0 {
+            longest = (ms, term, Some(index));
+        }
+    }
+    longest
 }
 
 /// Goes through the heads until one has to wait.
-fn pick(jobs: &Jobs, heads: &[String], ask: &ClaimAsk, now_ms: u64, buckets: &mut [Bucket]) -> Picked {
+fn pick(jobs: &Jobs, heads: &[Head], ask: &ClaimAsk, now_ms: u64, buckets: &mut [Bucket]) -> Picked {
+    let deadline_ms = now_ms + ask.lease_ms;
     let mut picked =
-        Picked { taken: Vec::new(), gone: Vec::new(), wait_ms: 0.0, deadline_ms: now_ms + ask.lease_ms };
-    for key in heads {
-        let card = jobs.card(key);
-        if card.is_some_and(|card| card.has_expired(now_ms)) {
-            picked.gone.push(key.clone());
-            continue;
-        }
+        Picked { taken: Vec::new(), credit: None, wait_ms: 0.0, term: "rate", bound: None, deadline_ms };
+    for head in heads {
+        let card = jobs.card(&head.key);
         let cost = card.map_or(1.0, |card| f64::from(card.job.cost));
         let solo = card.is_some_and(|card| card.job.counters.lapses >= ask.solo_lapses);
-        picked.wait_ms = buckets.iter().map(|bucket| bucket.wait_ms(cost)).fold(picked.wait_ms, f64::max);
+        (picked.wait_ms, picked.term, picked.bound) = wait_of(buckets, cost);
         let patience_ms = if picked.taken.is_empty() { 0 } else { ask.lookahead_ms };
         if solo && !picked.taken.is_empty() || picked.wait_ms > patience_ms as f64 {
             break;
         }
         buckets.iter_mut().for_each(|bucket| bucket.take(cost));
-        picked.taken.push((key.clone(), picked.wait_ms.ceil() as u64));
-        picked.wait_ms = 0.0;
+        picked.taken.push((head.key.clone(), picked.wait_ms.ceil() as u64));
+        (picked.credit, picked.wait_ms, picked.bound) = (Some(head.credit), 0.0, None);
         // A lease never has the token of one that was settled: a repeat of that settle must find `already`.
         picked.deadline_ms = picked.deadline_ms.max(card.map_or(0, |card| card.last_settled_ms) + 1);
         if solo {

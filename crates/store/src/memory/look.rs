@@ -59,7 +59,7 @@ impl World {
 }
 
 /// A hold that has ended and does not probe is no hold.
-fn shown(hold: Option<&Standing>, now_ms: u64) -> Option<Hold> {
+pub(super) fn shown(hold: Option<&Standing>, now_ms: u64) -> Option<Hold> {
     hold.filter(|hold| hold.is_in_force(now_ms)).map(|hold| Hold {
         cause: hold.cause,
         until_ms: hold.until_ms,

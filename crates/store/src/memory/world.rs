@@ -6,7 +6,6 @@ use super::jobs::Jobs;
 use crate::keys::ClassRef;
 use crate::record::Record;
 use paceline_core::Name;
-use paceline_core::budget::Limits;
 use paceline_core::decide::Probe;
 use std::collections::BTreeMap;
 
@@ -27,6 +26,7 @@ pub(super) struct Line {
     pub(super) declared: bool,
     pub(super) max_waiting: u64,
     pub(super) hold: Option<Standing>,
+    pub(super) window_open_until_ms: u64,
     pub(super) terminal_run: u64,
     pub(super) replay_slot_ms: f64,
     pub(super) claims: BTreeMap<String, LastClaim>,
@@ -68,8 +68,9 @@ impl World {
         self.budgets.entry((class.group.clone(), name.clone())).or_default()
     }
 
-    pub(super) fn budget_limits(&self, class: &ClassRef, name: &Name) -> Option<Limits> {
-        self.budgets.get(&(class.group.clone(), name.clone())).and_then(|budget| budget.limits)
+    /// A budget, if anything was ever written there.
+    pub(super) fn known_budget(&self, class: &ClassRef, name: &Name) -> Option<&Budget> {
+        self.budgets.get(&(class.group.clone(), name.clone()))
     }
 
     /// The class's hold, then each budget's.
@@ -97,8 +98,12 @@ impl World {
         let line = self.line(class);
         line.declared = true;
         line.max_waiting = class.max_waiting;
-        for budget in &class.budgets {
-            self.budget(class, &budget.name).limits = Some(budget.limits);
+        let now_us = self.now_us();
+        for at in &class.budgets {
+            let budget = self.budget(class, &at.name);
+            if budget.limits_by.is_empty() {
+                budget.write_limits(&at.limits, now_us);
+            }
         }
     }
 

@@ -5,7 +5,9 @@ use crate::movement::*;
 use crate::record::Record;
 use paceline_core::State;
 use paceline_core::decide::{HoldCause, Probe};
+use paceline_core::pace::Heard;
 use redis::Value;
+use std::collections::HashMap;
 
 /// A script's answer: its word and what follows.
 #[derive(Debug)]
@@ -126,6 +128,50 @@ impl Answer {
             "missing" => Some(Replayed::Missing),
             _ => None,
         })
+    }
+
+    pub(super) fn budget(self) -> Result<BudgetState> {
+        let (now_ms, rest) = self.ok()?;
+        let tokens = text(nth(&rest, 0))?.parse().map_err(|_| odd("a number", nth(&rest, 0)))?;
+        let Value::Array(used) = nth(&rest, 1) else { return Err(odd("numbers", nth(&rest, 1))) };
+        let fields = Fields::read(rest.get(2..).unwrap_or_default())?;
+        Ok(BudgetState {
+            now_ms,
+            version: fields.count("version"),
+            ceiling_per_s: fields.number("rate_per_s"),
+            ceiling_burst: fields.number("burst"),
+            floor_per_s: fields.number("floor_per_s"),
+            limits_by: fields.text("limits_by"),
+            max_in_flight: fields.count("max_in_flight"),
+            pace_per_s: fields.number("pace_per_s"),
+            pace_burst: fields.number("pace_burst"),
+            tokens,
+            law: fields.text("law"),
+            heard: fields.heard(),
+            late_throttled: fields.count("late_throttled"),
+            quotas_used: used.iter().map(number).collect::<Result<_>>()?,
+            hold: fields.hold(now_ms),
+        })
+    }
+
+    pub(super) fn adjusted(self) -> Result<bool> {
+        if self.word == "stale" { Ok(false) } else { self.ok().map(|_| true) }
+    }
+
+    pub(super) fn explained(self) -> Result<Option<Explained>> {
+        if self.word == "missing" {
+            return Ok(None);
+        }
+        let (now_ms, rest) = self.ok()?;
+        Ok(Some(Explained {
+            now_ms,
+            wait_ms: wait(&rest, 0)?,
+            term: text(nth(&rest, 1))?,
+            next_due_ms: wait(&rest, 2)?,
+            state: State::parse(&text(nth(&rest, 3))?),
+            score_ms: number(nth(&rest, 4))?,
+            rank: wait(&rest, 5)?,
+        }))
     }
 
     pub(super) fn cancelled(self) -> Result<Vec<Cancelled>> {
@@ -257,6 +303,69 @@ fn bytes(value: &Value) -> Result<&[u8]> {
         Value::Nil => Ok(b""),
         Value::BulkString(bytes) => Ok(bytes),
         _ => Err(odd("bytes", value)),
+    }
+}
+
+/// The entries of a stream of decisions, as they come.
+pub(super) fn decisions(value: &Value) -> Result<Vec<PaceDecision>> {
+    let Value::Array(entries) = value else { return Err(odd("a stream", value)) };
+    entries
+        .iter()
+        .map(|entry| {
+            let Value::Array(entry) = entry else { return Err(odd("an entry", entry)) };
+            let Value::Array(fields) = nth(entry, 1) else { return Err(odd("fields", nth(entry, 1))) };
+            let (id, fields) = (text(nth(entry, 0))?, Fields::read(fields)?);
+            Ok(PaceDecision {
+                at_ms: id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or(0),
+                from_per_s: fields.number("from_per_s"),
+                to_per_s: fields.number("to_per_s"),
+                burst: fields.number("burst"),
+                cause: fields.text("cause"),
+            })
+        })
+        .collect()
+}
+
+/// The fields of a hash, by name.
+struct Fields(HashMap<String, String>);
+
+impl Fields {
+    fn read(values: &[Value]) -> Result<Self> {
+        let pair = |pair: &[Value]| Ok((text(&pair[0])?, text(nth(pair, 1))?));
+        values.chunks(2).map(pair).collect::<Result<_>>().map(Self)
+    }
+
+    fn text(&self, field: &str) -> String {
+        self.0.get(field).cloned().unwrap_or_default()
+    }
+
+    /// A field that is not there is zero: every counter starts there.
+    fn number(&self, field: &str) -> f64 {
+        self.0.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0)
+    }
+
+    fn count(&self, field: &str) -> u64 {
+        self.number(field).max(0.0) as u64
+    }
+
+    fn hold(&self, now_ms: u64) -> Option<Hold> {
+        let cause = HoldCause::parse(&self.text("hold_cause"))?;
+        let until_ms = self.text("hold_until").parse().ok();
+        let stands = until_ms.is_none_or(|ms: u64| ms > now_ms) || self.number("hold_probe_ms") > 0.0;
+        stands.then(|| Hold { cause, until_ms, by: self.text("hold_by") })
+    }
+
+    fn heard(&self) -> Heard {
+        Heard {
+            taken: self.count("taken"),
+            accepted: self.count("accepted"),
+            throttled: self.count("throttled"),
+            episodes: self.count("episodes"),
+            episode_at_ms: self.count("episode_at_ms"),
+            hold_until_ms: self.count("hold_until"),
+            bound_at_ms: self.count("bound_at_ms"),
+            answer_ms: self.count("answer_ms"),
+        }
     }
 }
 
