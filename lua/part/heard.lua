@@ -31,19 +31,6 @@ local function begin_episode(pace, now, claimed_at)
   call('HSET', pace.key, 'episode_at_ms', string.format('%.0f', now), 'changed_ms', string.format('%.0f', now))
 end
 
--- Whether throttles that each were about one recipient are so many that the next is about the credential.
-local function is_crowded(sender, key, now)
-  if now - sender.recipients_since > sender.trips.recipient_window_ms then
-    sender.recipients, sender.recipients_since = '', now
-  end
-  local _, known = sender.recipients:gsub('\n', '\n')
-  if known >= sender.trips.recipient_run then return true end
-  if not ('\n' .. sender.recipients):find('\n' .. key .. '\n', 1, true) then
-    sender.recipients = sender.recipients .. key .. '\n'
-  end
-  return false
-end
-
 local function refund(paces, cost, claimed_at)
   for _, pace in ipairs(paces) do pace.refunds[claimed_at] = (pace.refunds[claimed_at] or 0) + cost end
 end

@@ -1,3 +1,16 @@
+-- Whether throttles that each were about one recipient are so many that the next is about the credential.
+local function is_crowded(sender, key, now)
+  if now - sender.recipients_since > sender.trips.recipient_window_ms then
+    sender.recipients, sender.recipients_since = '', now
+  end
+  local _, known = sender.recipients:gsub('\n', '\n')
+  if known >= sender.trips.recipient_run then return true end
+  if not ('\n' .. sender.recipients):find('\n' .. key .. '\n', 1, true) then
+    sender.recipients = sender.recipients .. key .. '\n'
+  end
+  return false
+end
+
 -- The end of an attempt whose lease stands: what it says about the sender and the pace, then where the job goes.
 local function order_hold(batch, hold_on, cause, hold_ms, probe_ms, claimed_at)
   local on = (hold_on == 1 and 0) or (hold_on == 3 and #batch.paces > 1 and 2) or 1

@@ -16,6 +16,14 @@ local function reserves_of(budget, spenders, reserve)
   return caps, is_whole
 end
 
+-- A bucket that is not full holds less than all reserves: each has its part of what there is.
+local function fit_levels(shares, tokens)
+  local total = 0
+  for _, share in ipairs(shares) do total = total + math.max(0, share.level) end
+  local part = total > tokens and math.max(0, tokens) / total or 1
+  for _, share in ipairs(shares) do share.level = math.min(share.level, share.level * part) end
+end
+
 -- Where the burst is too small to set whole tokens aside, nothing is reserved and turns are taken: a class that
 -- had its share waits for one that is owed a token.
 local function read_shares(budget, spenders, own_name, reserve, now)
@@ -33,6 +41,7 @@ local function read_shares(budget, spenders, own_name, reserve, now)
       wants_ms = tonumber(f[i * 2] or 0) - now, shed_ms = 0}
     if spender[1] == own_name then budget.own = shares[i] end
   end
+  if is_whole then fit_levels(shares, budget.tokens) end
   local own = budget.own
   for _, other in ipairs(shares) do
     if other ~= own then

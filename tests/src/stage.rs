@@ -37,6 +37,8 @@ message_id = "body:/id"
 provider = "sandbox"
 rate = "10000/s"
 burst = 1000
+start = "ceiling"
+adapts = false
 [credential.bulk-key]
 [class.bulk]
 credential = "bulk-key"

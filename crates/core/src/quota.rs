@@ -73,9 +73,14 @@ fn unit_ms(unit: char) -> u64 {
 }
 
 fn turning(zone: &TimeZone, now_ms: u64, bounds: impl Fn(Date) -> (Date, Date)) -> Span {
-    let now = Timestamp::from_millisecond(now_ms as i64).unwrap_or(Timestamp::MAX);
+    let now = moment(now_ms);
     let (began, turns) = bounds(zone.to_datetime(now).date());
     Span::Turning { began_ms: midnight_ms(zone, began), turns_ms: midnight_ms(zone, turns) }
+}
+
+/// The moment of a time in ms; what is beyond the calendar is its end.
+pub(crate) fn moment(ms: u64) -> Timestamp {
+    i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX)
 }
 
 /// The first moment of a day: where midnight does not exist, the moment the clocks jump to.

@@ -1,10 +1,10 @@
 //! When a class may send: days and hours by the clock of a zone, and one-off dates.
 
 use crate::Fault;
-use crate::quota::zone;
+use crate::quota::{moment, zone};
+use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
 use std::fmt;
 
 /// Send windows, right across changes of the clock.
@@ -82,8 +82,7 @@ impl Windows {
 
     /// The spans around and after a moment in which such a rule holds.
     fn spans(&self, now_ms: u64, days: i64, opens: bool) -> impl Iterator<Item = (u64, u64)> {
-        let now = Timestamp::from_millisecond(now_ms as i64).unwrap_or(Timestamp::MAX);
-        let today = self.zone.to_datetime(now).date();
+        let today = self.zone.to_datetime(moment(now_ms)).date();
         let rules = self.rules.iter().filter(move |rule| rule.opens == opens);
         rules.flat_map(move |rule| {
             rule.dates(today, days).map(move |date| {

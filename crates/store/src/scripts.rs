@@ -129,9 +129,9 @@ mod tests {
     fn an_error_names_its_file_and_line() {
         let prelude_lines = PRELUDE.1.matches('\n').count();
         let problem = format!("ERR user_script:{}: attempt to index", prelude_lines + 1 + 3);
-        assert_eq!(DECLARE.bug(&problem).to_string(), format!("bug in declare.lua:3: {problem}"));
+        assert_eq!(DEPTHS.bug(&problem).to_string(), format!("bug in depths.lua:3: {problem}"));
         assert!(
-            matches!(DECLARE.bug("ERR user_script:5: x"), StoreError::Bug { place, .. } if place == "prelude.lua:4")
+            matches!(DEPTHS.bug("ERR user_script:5: x"), StoreError::Bug { place, .. } if place == "prelude.lua:4")
         );
     }
 

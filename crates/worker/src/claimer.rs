@@ -117,7 +117,7 @@ impl Claimer {
         match running.store.window(&running.lane.at, closed_ms).await {
             Ok(()) => running.window_changes_at(changes_ms),
             Err(error) => {
-                tracing::warn!(class = running.name(), %error, "its send window is looked at again")
+                tracing::warn!(class = running.name(), %error, "its send window is looked at again");
             }
         }
     }

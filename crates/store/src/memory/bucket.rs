@@ -105,8 +105,12 @@ impl Bucket {
             let (class, shed_order) = (spender.class.clone(), spender.shed_order);
             Reserve { class, shed_order, rate_per_s, cap, level: cap - missing, wants_ms, shed_ms: 0.0 }
         };
+        let mut reserves: Vec<Reserve> = spenders.iter().map(reserve).collect();
+        if is_whole {
+            fit_levels(&mut reserves, self.tokens);
+        }
         let (mine, others): (Vec<_>, Vec<_>) =
-            spenders.iter().map(reserve).partition(|reserve| reserve.class == *class);
+            reserves.into_iter().partition(|reserve| reserve.class == *class);
         let Some(mut own) = mine.into_iter().next() else { return };
         for other in others {
             if is_whole {
@@ -180,6 +184,13 @@ impl Bucket {
             budget.reserves_us.insert(own.class.clone(), full_us.round_ties_even());
         }
     }
+}
+
+/// A bucket that is not full holds less than all reserves: each has its part of what there is.
+fn fit_levels(reserves: &mut [Reserve], tokens: f64) {
+    let total: f64 = reserves.iter().map(|reserve| reserve.level.max(0.0)).sum();
+    let part = if total > tokens { tokens.max(0.0) / total } else { 1.0 };
+    reserves.iter_mut().for_each(|reserve| reserve.level = reserve.level.min(reserve.level * part));
 }
 
 impl Allowance {

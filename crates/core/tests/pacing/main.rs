@@ -1,0 +1,121 @@
+//! The pace law against simulated providers, one millisecond at a time.
+//!
+//! `cargo run --release -p paceline-core --example pacing` prints the whole field.
+
+use paceline_core::pace::{Bounds, Heard, Pace, adapt};
+use proptest::prelude::*;
+use simulation::{Provider, guessed, known, run, tell};
+
+mod simulation;
+
+#[test]
+fn a_known_limit_is_used_up_and_never_met() {
+    let (run, decisions) = run(Provider::new(100.0, 50.0), known(100.0, 50.0), 3_000, 12, 120_000);
+    tell("known", &run, &decisions);
+    assert!(run.ratio <= 1.03 && run.throttled == 0, "{run:?}");
+}
+
+#[test]
+fn an_unknown_limit_is_found() {
+    let (run, decisions) = run(Provider::new(100.0, 50.0), guessed(300.0, 150.0), 3_000, 12, 120_000);
+    tell("unknown", &run, &decisions);
+    assert!(run.ratio <= 1.10 && run.throttled_share() <= 0.01 && run.episodes <= 3, "{run:?}");
+}
+
+#[test]
+fn a_limit_that_moves_is_followed() {
+    let provider =
+        Provider { limits: vec![(0, 100.0), (15_000, 40.0), (30_000, 150.0)], ..Provider::new(100.0, 50.0) };
+    let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
+    tell("moving", &run, &decisions);
+    assert!(run.ratio <= 1.20 && run.throttled_share() <= 0.02, "{run:?}");
+}
+
+/// Where a provider names its waits and answers within a tenth of a second, its limit is used up and hardly ever met,
+/// from ten a second to thousands; nothing collapses to the floor.
+#[test]
+fn limits_of_any_size_are_found_and_kept() {
+    for limit in [20.0, 200.0, 2_000.0] {
+        for (burst, latency_ms) in [(0.5, 5), (0.5, 100), (2.0, 5)] {
+            let provider = Provider { latency_ms, ..Provider::new(limit, limit * burst) };
+            let bounds = guessed(limit * 3.0, limit * burst * 3.0);
+            let (run, decisions) = run(provider, bounds, (limit * 60.0) as u64, 0, 120_000);
+            tell(&format!("{limit}/s, burst {burst} s, {latency_ms} ms"), &run, &decisions);
+            assert!(run.ratio <= 1.20 && run.late_share <= 0.01, "{limit} {burst} {latency_ms}: {run:?}");
+            assert!(run.last_pace_per_s >= limit * 0.5, "{run:?}");
+        }
+    }
+}
+
+/// Without a named wait, refusals that count, answers that take seconds: slower to find, and still everything drains.
+#[test]
+fn harder_providers_are_drained_too() {
+    for (retry_after_s, refusals_count, latency_ms) in
+        [(None, false, 5), (None, true, 5), (Some(1), true, 5), (Some(1), false, 1_000), (None, false, 1_000)]
+    {
+        let provider = Provider { retry_after_s, refusals_count, latency_ms, ..Provider::new(100.0, 50.0) };
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), 6_000, 0, 240_000);
+        tell(&format!("{retry_after_s:?} {refusals_count} {latency_ms} ms"), &run, &decisions);
+        assert!(run.drain_s < 200.0 && run.throttled_share() < 0.35, "{run:?}");
+    }
+}
+
+/// A slow provider is no congested one, and neither is the ceiling.
+#[test]
+fn latency_alone_and_the_ceiling_change_nothing() {
+    let slow = Provider { latency_ms: 3_000, ..Provider::new(1_000.0, 500.0) };
+    let (run, decisions) = run(slow, known(100.0, 50.0), 3_000, 0, 120_000);
+    assert!(decisions.is_empty() && run.throttled == 0 && run.last_pace_per_s == 100.0, "{decisions:?}");
+}
+
+fn bounds() -> Bounds {
+    guessed(300.0, 150.0)
+}
+
+fn step() -> impl Strategy<Value = (u64, u64, u64, u64, bool)> {
+    (0u64..5_000, 0u64..500, 0u64..500, 0u64..2, any::<bool>())
+}
+
+proptest! {
+    /// Whatever is counted, the pace stays within its bounds, is a number, and survives being stored.
+    #[test]
+    fn no_evidence_leads_out_of_bounds(steps in prop::collection::vec(step(), 1..60)) {
+        let (mut pace, mut heard, mut now_ms) = (Pace::first(&bounds()), Heard::default(), 1_000);
+        for (passed_ms, accepted, throttled, episodes, bound) in steps {
+            now_ms += passed_ms;
+            heard.accepted += accepted;
+            heard.throttled += throttled;
+            heard.episodes += episodes;
+            if episodes > 0 {
+                (heard.episode_at_ms, heard.hold_until_ms) = (now_ms, now_ms + 1_000);
+            }
+            if bound {
+                heard.bound_at_ms = now_ms;
+            }
+            let Some(change) = adapt(&bounds(), &pace, &heard, now_ms) else { continue };
+            pace = serde_json::from_str(&serde_json::to_string(&change.pace).unwrap()).unwrap();
+            prop_assert!((bounds().floor_per_s..=bounds().ceiling_per_s).contains(&pace.rate_per_s), "{pace:?}");
+            prop_assert!((1.0..=bounds().ceiling_burst).contains(&pace.burst), "{pace:?}");
+        }
+    }
+}
+
+#[test]
+fn an_episode_is_one_cut_however_often_and_late_it_is_heard_of() {
+    let mut first = Pace::first(&bounds());
+    first.rate_per_s = 200.0;
+    let mut heard =
+        Heard { accepted: 300, episodes: 1, episode_at_ms: 5_000, hold_until_ms: 6_000, ..Heard::default() };
+    let cut = adapt(&bounds(), &first, &heard, 5_000).expect("it cuts");
+    assert!(cut.is_cut && cut.pace.rate_per_s == 120.0, "{cut:?}");
+    let mut pace = cut.pace;
+    for now_ms in (5_000..9_000).step_by(20) {
+        heard.throttled += 1;
+        if let Some(change) = adapt(&bounds(), &pace, &heard, now_ms) {
+            assert!(!change.is_cut || now_ms > 6_000 + 1_000, "{change:?}");
+            pace = change.pace;
+        }
+        heard.throttled -= 1;
+    }
+    assert_eq!(pace.rate_per_s, 120.0, "nothing bound, so nothing was raised");
+}
