@@ -9,17 +9,23 @@
 //! | `GET`, `DELETE /v1/jobs/{class}/{key}` · `POST /v1/cancel` | viewer, producer | look, cancel (`jobs`) |
 //! | `POST /v1/erase` | operator | content removed, receipt kept (`jobs`) |
 //! | `GET /v1/queues[/{class}]` · `POST …/pause`, `…/resume` | viewer, operator | depths, holds (`queues`) |
-//! | `POST /v1/budgets/{name}/pause`, `…/resume` | operator | holds of a budget (`queues`) |
+//! | `GET /v1/queues/{class}/explain` | viewer | why not now, when at the earliest (`explain`) |
+//! | `GET /v1/budgets[/{name}[/decisions]]` | viewer | pace against ceiling, what binds, why it changed (`budgets`) |
+//! | `PUT`, `DELETE /v1/budgets/{name}` · `POST …/pause`, `…/resume` | operator | limits by hand, holds (`budgets`) |
+//! | `GET /v1/alerts` | viewer | what a person should look at (`alerts`) |
 //! | `GET /v1/dead-letters` · `POST /v1/replays` | viewer, operator | who waits for a person (`dead_letters`, `replays`) |
 //! | `GET /v1/codes` | viewer | provider code × outcome × state (`codes`) |
 //! | `GET /metrics` · `/livez`, `/readyz` | viewer, open | for machines (`metrics`, `health`) |
 
 mod access;
+mod alerts;
+mod budgets;
 mod classes;
 mod codes;
 mod cursor;
 mod dead_letters;
 mod edge;
+mod explain;
 mod fields;
 mod health;
 mod incoming;
@@ -31,6 +37,7 @@ mod queues;
 mod replays;
 mod time;
 
+pub use alerts::{Alert, Notice, watch as watch_alerts};
 use axum::Router;
 use axum::routing::{get, post};
 use classes::App;
@@ -77,8 +84,13 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/queues/{class}", get(queues::show))
         .route("/v1/queues/{class}/pause", post(queues::pause))
         .route("/v1/queues/{class}/resume", post(queues::resume))
-        .route("/v1/budgets/{name}/pause", post(queues::pause_budget))
-        .route("/v1/budgets/{name}/resume", post(queues::resume_budget))
+        .route("/v1/queues/{class}/explain", get(explain::explain))
+        .route("/v1/budgets", get(budgets::list))
+        .route("/v1/budgets/{name}", get(budgets::show).put(budgets::set).delete(budgets::unset))
+        .route("/v1/budgets/{name}/decisions", get(budgets::decisions))
+        .route("/v1/budgets/{name}/pause", post(budgets::pause))
+        .route("/v1/budgets/{name}/resume", post(budgets::resume))
+        .route("/v1/alerts", get(alerts::list))
         .route("/v1/dead-letters", get(dead_letters::list))
         .route("/v1/replays", post(replays::replay))
         .route("/v1/codes", get(codes::list))

@@ -1,4 +1,4 @@
-//! Queues and budgets: how deep, how old, held by whom; pause and resume.
+//! Queues: how deep, how old, held by whom; pause and resume.
 
 use crate::access::Caller;
 use crate::classes::{App, Known};
@@ -19,7 +19,7 @@ const MAX_PAUSE_S: u64 = 31_536_000;
 
 /// A hold that stands.
 #[derive(Debug, Serialize)]
-struct HoldView {
+pub(crate) struct HoldView {
     cause: HoldCause,
     /// `null`: until it is lifted.
     until: Option<String>,
@@ -28,7 +28,7 @@ struct HoldView {
 }
 
 impl HoldView {
-    fn of(hold: &Hold) -> Self {
+    pub(crate) fn of(hold: &Hold) -> Self {
         Self {
             cause: hold.cause,
             until: hold.until_ms.map(rfc3339),
@@ -40,7 +40,7 @@ impl HoldView {
 
 /// A budget, as configured, and its hold.
 #[derive(Debug, Serialize)]
-pub(crate) struct BudgetView {
+struct BudgetView {
     name: Name,
     rate: String,
     burst: u32,
@@ -146,14 +146,14 @@ pub(crate) async fn show(
 
 /// A person's order: a pause with its end, or the lifting of whatever hold is there.
 #[derive(Debug, Clone, Copy)]
-struct Order {
-    cause: Option<HoldCause>,
-    delay_ms: Option<u64>,
+pub(crate) struct Order {
+    pub(crate) cause: Option<HoldCause>,
+    pub(crate) delay_ms: Option<u64>,
 }
 
-const RESUME: Order = Order { cause: None, delay_ms: None };
+pub(crate) const RESUME: Order = Order { cause: None, delay_ms: None };
 
-fn pause_order(InBody(mut fields): InBody) -> Result<Order, Problem> {
+pub(crate) fn pause_order(InBody(mut fields): InBody) -> Result<Order, Problem> {
     let for_s = fields.whole("for_s", 1..=MAX_PAUSE_S)?;
     fields.finish()?;
     Ok(Order { cause: Some(HoldCause::Pause), delay_ms: for_s.map(|seconds| seconds * 1_000) })
@@ -192,44 +192,8 @@ async fn hold_class(
     Ok(Json(QueueView::read(app, known).await?))
 }
 
-/// `POST /v1/budgets/{name}/pause` `{for_s?}`: every class that spends from it is silent.
-pub(crate) async fn pause_budget(
-    State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-    body: InBody,
-) -> Result<Json<BudgetView>, Problem> {
-    hold_budget(&app, &caller, &name, pause_order(body)?).await
-}
-
-/// `POST /v1/budgets/{name}/resume`: lifts whatever hold is there, a suspect credential's too.
-pub(crate) async fn resume_budget(
-    State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-    InBody(fields): InBody,
-) -> Result<Json<BudgetView>, Problem> {
-    fields.finish()?;
-    hold_budget(&app, &caller, &name, RESUME).await
-}
-
-async fn hold_budget(
-    app: &App,
-    caller: &Caller,
-    name: &str,
-    order: Order,
-) -> Result<Json<BudgetView>, Problem> {
-    let (known, budget) = app.budget(name)?;
-    app.store.hold(&known.at, Held::Budget(&budget.name), order.cause, order.delay_ms, &caller.name).await?;
-    audit(caller, "budget", name, order);
-    let depths = app.store.depths(&known.at).await?;
-    let place = known.at.budgets.iter().position(|other| other.name == budget.name);
-    let hold = place.and_then(|place| depths.holds.get(place + 1)).and_then(Option::as_ref);
-    Ok(Json(BudgetView::of(&budget.name, &budget.limits, hold)))
-}
-
 /// A person may lift any hold, and it is written down who did.
-fn audit(caller: &Caller, what: &str, name: &str, order: Order) {
+pub(crate) fn audit(caller: &Caller, what: &str, name: &str, order: Order) {
     let action = if order.cause.is_some() { "paused" } else { "resumed" };
     tracing::info!(by = caller.name, what, name, delay_ms = order.delay_ms, "{action}");
 }

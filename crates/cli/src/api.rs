@@ -37,6 +37,14 @@ impl Api {
         answer(self.request(Method::POST, path).json(body)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        answer(self.request(Method::PUT, path).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<Value> {
+        answer(self.request(Method::DELETE, path)).await
+    }
+
     /// NDJSON; the answer tells of each line.
     pub(crate) async fn post_lines(&self, path: &str, lines: Vec<u8>) -> anyhow::Result<Value> {
         answer(self.request(Method::POST, path).header("content-type", "application/x-ndjson").body(lines))

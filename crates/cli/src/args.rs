@@ -48,6 +48,13 @@ pub(crate) enum Command {
     Get(GetOptions),
     /// Show how deep each class is
     Queues(ReadOptions),
+    /// Show pace against ceiling and why it changed; set limits by hand
+    #[command(subcommand)]
+    Budget(BudgetCommand),
+    /// Say why a class or a job is not sent now, and when at the earliest
+    Explain(ExplainOptions),
+    /// Show what a person should look at; exit 3 where there is something
+    Alerts(ReadOptions),
     /// Look at dead letters, and replay them
     #[command(subcommand)]
     Dlq(DlqCommand),
@@ -164,6 +171,66 @@ pub(crate) struct GetOptions {
 pub(crate) struct ReadOptions {
     #[command(flatten)]
     pub(crate) api: ApiOptions,
+}
+
+#[derive(Subcommand)]
+#[command(after_help = "\
+Examples:
+  paceline budget ls                          pace, ceiling, what was used, what holds
+  paceline budget show acme-bulk              and the last decisions, each with its cause
+  paceline budget set acme-bulk --rate 40/s   in force at once, for every worker, until unset
+  paceline budget unset acme-bulk             the configuration's limits again")]
+pub(crate) enum BudgetCommand {
+    /// List every budget
+    Ls(ReadOptions),
+    /// Show one budget and the last decisions about its pace
+    Show(BudgetNameOptions),
+    /// Set limits by hand; they stand against the configuration
+    Set(BudgetSetOptions),
+    /// Give the limits back to the configuration
+    Unset(BudgetNameOptions),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BudgetNameOptions {
+    #[command(flatten)]
+    pub(crate) api: ApiOptions,
+    /// The budget: a credential or an account
+    pub(crate) name: String,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BudgetSetOptions {
+    #[command(flatten)]
+    pub(crate) api: ApiOptions,
+    /// The budget: a credential or an account
+    pub(crate) name: String,
+    /// The ceiling, like 40/s, 600/min or 5000/h
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// How many may leave at once
+    #[arg(long)]
+    pub(crate) burst: Option<u64>,
+    /// The pace never falls below
+    #[arg(long)]
+    pub(crate) floor: Option<String>,
+    /// Requests in flight at once over all workers; 0: no limit
+    #[arg(long)]
+    pub(crate) max_in_flight: Option<u64>,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  paceline explain bulk                       what binds the class now
+  paceline explain bulk welcome:42            and that job")]
+pub(crate) struct ExplainOptions {
+    #[command(flatten)]
+    pub(crate) api: ApiOptions,
+    /// The class
+    pub(crate) class: String,
+    /// The job's key
+    pub(crate) key: Option<String>,
 }
 
 #[derive(clap::Args)]

@@ -3,6 +3,7 @@
 mod api;
 mod args;
 mod bench;
+mod budgets;
 mod check;
 mod deadletters;
 mod demo;
@@ -49,6 +50,9 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Push(options) => push::run(config, &options).await,
         Command::Get(options) => get::run(config, &options).await,
         Command::Queues(options) => queues::run(config, &options).await,
+        Command::Budget(command) => budgets::run(config, &command).await,
+        Command::Explain(options) => budgets::explain(config, &options).await,
+        Command::Alerts(options) => budgets::alerts(config, &options).await,
         Command::Dlq(command) => deadletters::run(config, &command).await,
         Command::Pause(options) => queues::pause(config, &options).await,
         Command::Resume(options) => queues::resume(config, &options).await,

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use url::Url;
 use uuid::Uuid;
 
 /// Which parts of Paceline run in this process.
@@ -148,6 +150,9 @@ impl Running {
             metrics: metrics_handle(),
             deployment_id,
         };
+        if let Some(url) = config.alerts.webhook.clone() {
+            self.tasks.push(tokio::spawn(tell_alerts(state.clone(), url, signals.stop.clone())));
+        }
         let stop = signals.stop.clone();
         self.tasks.push(tokio::spawn(async move {
             if let Err(error) = paceline_admin::serve(listener, state, stop.cancelled_owned()).await {
@@ -166,6 +171,24 @@ impl Running {
             let _ = task.await;
         }
     }
+}
+
+/// Posts each alert as it begins, stands and is resolved.
+async fn tell_alerts(state: AppState, url: Url, stop: CancellationToken) {
+    let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap_or_default();
+    let told = paceline_admin::watch_alerts(state, |notice| {
+        let request = client.post(url.clone()).json(&notice);
+        async move {
+            let answer = request.send().await.and_then(reqwest::Response::error_for_status);
+            // The URL may hold a secret: it stays out of the log.
+            let failed = answer.map_err(reqwest::Error::without_url).err();
+            if let Some(error) = &failed {
+                tracing::warn!(%error, event = notice.event, kind = notice.alert.kind, "an alert could not be posted");
+            }
+            failed.is_none()
+        }
+    });
+    tokio::select! { () = told => {}, () = stop.cancelled() => {} }
 }
 
 /// Asks again while Redis is away: a worker that starts before its Redis is no reason to give up.

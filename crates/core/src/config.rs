@@ -46,6 +46,8 @@ pub struct Config {
     pub redis: RedisConfig,
     /// The API.
     pub admin: AdminConfig,
+    /// What people are told.
+    pub alerts: AlertsConfig,
     /// The loop.
     pub worker: WorkerConfig,
     /// The other companies.
@@ -76,6 +78,23 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
     /// The largest request body.
     pub max_body_bytes: usize,
+}
+
+/// From where on a person is told.
+#[derive(Debug, Clone)]
+pub struct AlertsConfig {
+    /// Throttled of what was sent in five minutes.
+    pub throttle_share: f64,
+    /// The age of the oldest job that is due.
+    pub oldest_due_s: u64,
+    /// The age of the oldest job that was tried and waits.
+    pub oldest_pending_s: u64,
+    /// Used of a quota.
+    pub quota_share: f64,
+    /// Where alerts are posted to; `None`: nowhere.
+    pub webhook: Option<Url>,
+    /// A standing alert is told again after so long.
+    pub repeat_s: u64,
 }
 
 /// The loop's own times.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers outside of `#[test]` functions count as tests here
 
 mod access;
+mod budgets;
 mod dead_letters;
 mod door;
 mod edge;

@@ -153,6 +153,10 @@ impl Api {
         self.send(request("DELETE", path, "")).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: impl Into<Body>) -> Answer {
+        self.send(request("PUT", path, body)).await
+    }
+
     pub(crate) async fn post(&self, path: &str, body: impl Into<Body>) -> Answer {
         self.send(request("POST", path, body)).await
     }

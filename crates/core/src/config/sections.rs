@@ -21,6 +21,7 @@ pub(super) fn config(reader: &mut Reader) -> Option<Config> {
     let tokens = tokens(reader);
     let redis = redis(reader);
     let admin = admin(reader, tokens.is_empty());
+    let alerts = alerts(reader);
     let worker = worker(reader);
     let providers = each(reader, "provider", provider);
     let accounts = each(reader, "account", |reader, section, _| limits(reader, section));
@@ -33,6 +34,7 @@ pub(super) fn config(reader: &mut Reader) -> Option<Config> {
         deployment_id,
         redis: redis?,
         admin: admin?,
+        alerts: alerts?,
         worker: worker?,
         providers,
         accounts,
@@ -89,6 +91,26 @@ fn worker(reader: &mut Reader) -> Option<WorkerConfig> {
     let lease_margin_ms = reader.required(&section, "lease_margin_ms", |value| integer(value, 500, 600_000));
     let poll_ms = reader.required(&section, "poll_ms", |value| integer(value, 10, 60_000));
     Some(WorkerConfig { grace_ms: grace_ms?, lease_margin_ms: lease_margin_ms?, poll_ms: poll_ms? })
+}
+
+fn alerts(reader: &mut Reader) -> Option<AlertsConfig> {
+    let section = Section::fixed("alerts");
+    let percent = |value: &Scalar| integer(value, 1, 100).map(|percent| percent as f64 / 100.0);
+    let throttle_share = reader.required(&section, "throttle_percent", percent);
+    let quota_share = reader.required(&section, "quota_percent", percent);
+    let age = |value: &Scalar| integer(value, 1, 31_536_000);
+    let oldest_due_s = reader.required(&section, "oldest_due_s", age);
+    let oldest_pending_s = reader.required(&section, "oldest_pending_s", age);
+    let repeat_s = reader.required(&section, "repeat_s", age);
+    let webhook = reader.optional(&section, "webhook", base_url);
+    Some(AlertsConfig {
+        throttle_share: throttle_share?,
+        oldest_due_s: oldest_due_s?,
+        oldest_pending_s: oldest_pending_s?,
+        quota_share: quota_share?,
+        webhook,
+        repeat_s: repeat_s?,
+    })
 }
 
 fn tokens(reader: &mut Reader) -> BTreeMap<Name, Token> {
