@@ -137,7 +137,7 @@ pub(crate) async fn standing(app: &App) -> Result<Vec<Alert>, Problem> {
 fn of_class(known: &Known, config: &AlertsConfig, depths: &Depths, counts: &[(String, u64)]) -> Vec<Alert> {
     let on = known.name();
     let with = |outcome: &str| -> u64 {
-        let named = |code: &str| code.rsplitn(3, '|').nth(1) == Some(outcome);
+        let named = |code: &str| code.rsplit('|').nth(1) == Some(outcome);
         counts.iter().filter(|(code, _)| named(code)).map(|(_, n)| n).sum()
     };
     let attempts: u64 = counts.iter().filter(|(code, _)| !code.starts_with('|')).map(|(_, n)| n).sum();

@@ -13,6 +13,7 @@ mod print;
 mod private_redis;
 mod push;
 mod queues;
+mod rehearse;
 mod sandbox;
 mod scripts;
 mod serve;
@@ -59,6 +60,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::CheckConfig(options) => check::run(config, &options),
         Command::Scripts(options) => scripts::run(&options),
         Command::Demo(options) => demo::run(&options).await,
+        Command::Rehearse(options) => rehearse::run(&options).await,
         Command::Bench(options) => bench::run(&options).await,
     }
 }

@@ -171,7 +171,7 @@ pub async fn one_probe_is_out_at_a_time<B: Bench>(bench: B) {
     assert_eq!(probe.jobs.len(), 1);
     scene.pass(6).await;
     assert_eq!(term(&scene.claim_nothing().await), "hold:outage", "the first has not come back");
-    scene.settle(&[end(&probe, &keys(&probe)[0], State::Pending)]).await;
+    scene.settle(&[end(&probe, keys(&probe)[0], State::Pending)]).await;
     scene.will_hold(1, HoldCause::Outage, 5, 5);
     assert_eq!(scene.claim(9).await.jobs.len(), 1);
 }
