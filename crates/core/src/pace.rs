@@ -217,9 +217,10 @@ impl Law<'_> {
             known_per_s: self.pace.measured_per_s().or(self.pace.known_per_s),
             ..self.refused()
         };
-        // A refused trial that measures nothing new says that the limit is where it was.
+        // A refused trial that measures nothing higher says that the limit is where it was: it was just kept to.
         let unmoved = self.pace.limit.filter(|limit| limit.burst.is_some() && self.pace.trial.is_some());
-        let measured = self.measured(&pace).or(unmoved);
+        let is_news = |limit: &Limit| unmoved.is_none_or(|old| limit.per_s > old.per_s * (1.0 - AGREES));
+        let measured = self.measured(&pace).filter(is_news).or(unmoved);
         match measured {
             Some(limit) => pace.keep(limit, self.pace.patience_ms),
             None => self.guess(&mut pace),
@@ -389,7 +390,7 @@ impl Law<'_> {
             next.rate_per_s =
                 (next.rate_per_s * self.growth(RETURN_GROWTH, step_ms)).min(limit.per_s * MARGIN);
             if next.rate_per_s >= limit.per_s * MARGIN {
-                (next.kept_ms, next.stretch) = (0, self.mark(self.now_ms));
+                next.kept_ms = 0;
             }
         }
     }

@@ -15,20 +15,44 @@ fn a_known_limit_is_used_up_and_never_met() {
     assert!(run.ratio <= 1.03 && run.throttled == 0, "{run:?}");
 }
 
+/// However the law's looks fall.
+fn phases() -> impl Iterator<Item = u64> {
+    (0..200).step_by(9)
+}
+
 #[test]
 fn an_unknown_limit_is_found() {
-    let (run, decisions) = run(Provider::new(100.0, 50.0), guessed(300.0, 150.0), 3_000, 12, 120_000);
-    tell("unknown", &run, &decisions);
-    assert!(run.ratio <= 1.10 && run.throttled_share() <= 0.01 && run.episodes <= 3, "{run:?}");
+    let mut ratios = Vec::new();
+    for phase_ms in phases() {
+        let provider = Provider { phase_ms, ..Provider::new(100.0, 50.0) };
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
+        tell(&format!("unknown, phase {phase_ms}"), &run, &decisions);
+        assert!(
+            run.ratio <= 1.15 && run.throttled_share() <= 0.01 && run.episodes <= 4,
+            "{phase_ms}: {run:?}"
+        );
+        ratios.push(run.ratio);
+    }
+    assert!(median(ratios) <= 1.10);
 }
 
 #[test]
 fn a_limit_that_moves_is_followed() {
-    let provider =
-        Provider { limits: vec![(0, 100.0), (15_000, 40.0), (30_000, 150.0)], ..Provider::new(100.0, 50.0) };
-    let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
-    tell("moving", &run, &decisions);
-    assert!(run.ratio <= 1.20 && run.throttled_share() <= 0.02, "{run:?}");
+    let mut ratios = Vec::new();
+    for phase_ms in phases() {
+        let limits = vec![(0, 100.0), (15_000, 40.0), (30_000, 150.0)];
+        let provider = Provider { limits, phase_ms, ..Provider::new(100.0, 50.0) };
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
+        tell(&format!("moving, phase {phase_ms}"), &run, &decisions);
+        assert!(run.ratio <= 1.35 && run.throttled_share() <= 0.02, "{phase_ms}: {run:?}");
+        ratios.push(run.ratio);
+    }
+    assert!(median(ratios) <= 1.20);
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Where a provider names its waits and answers within a tenth of a second, its limit is used up and hardly ever met,

@@ -17,6 +17,8 @@ pub(crate) struct Provider {
     /// Refused requests count as accepted ones do.
     pub(crate) refusals_count: bool,
     pub(crate) latency_ms: u64,
+    /// When the law first looks, and what shakes each answer: no two real runs are alike.
+    pub(crate) phase_ms: u64,
     pub(crate) tokens: f64,
     pub(crate) at_ms: u64,
 }
@@ -29,6 +31,7 @@ impl Provider {
             retry_after_s: Some(1),
             refusals_count: false,
             latency_ms: 5,
+            phase_ms: 0,
             tokens: burst,
             at_ms: 0,
         }
@@ -173,7 +176,7 @@ pub(crate) fn run(
                 refused += u64::from(!accepted);
             }
         }
-        if heard_a_throttle || now_ms % 200 == 0 {
+        if heard_a_throttle || (now_ms + provider.phase_ms) % 200 == 0 {
             sender.adapt(now_ms);
         }
         while now_ms >= sender.heard.hold_until_ms && sent - refused < jobs + arrivals(now_ms) {
@@ -184,7 +187,8 @@ pub(crate) fn run(
             sender.take(now_ms);
             let accepted = provider.accepts(now_ms + provider.latency_ms / 2);
             sent += 1;
-            sender.on_the_way.entry(now_ms + provider.latency_ms).or_default().push((now_ms, accepted));
+            let shaken_ms = provider.latency_ms + (sent * 7_919 + provider.phase_ms) % 7;
+            sender.on_the_way.entry(now_ms + shaken_ms).or_default().push((now_ms, accepted));
         }
         if now_ms % 1_000 == 0 {
             halves.push((sender.heard.accepted, provider.limit(now_ms), sent, refused));
