@@ -6,6 +6,7 @@ mod endings;
 mod holds;
 mod keys;
 mod launch;
+mod limiters;
 mod pace;
 mod peers;
 mod retry_after;

@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod conformance;
+pub mod limiter;
 pub mod peer;
 pub mod ports;
 pub mod proxy;

@@ -190,7 +190,7 @@ impl RedisCluster {
 }
 
 /// A command whose process is killed when ours ends, however that ends.
-fn bound_to_us(program: &str) -> Command {
+pub(crate) fn bound_to_us(program: &str) -> Command {
     if !cfg!(target_os = "linux") {
         return Command::new(program);
     }
@@ -201,7 +201,7 @@ fn bound_to_us(program: &str) -> Command {
 
 /// Starts a command. Linux kills the child with the *thread* that started it, and a test's thread ends with the
 /// test: so one thread that never ends starts them all.
-fn spawn(command: Command) -> std::io::Result<Child> {
+pub(crate) fn spawn(command: Command) -> std::io::Result<Child> {
     type Order = (Command, Sender<std::io::Result<Child>>);
     static NURSE: LazyLock<Sender<Order>> = LazyLock::new(|| {
         let (orders, inbox) = channel::<Order>();

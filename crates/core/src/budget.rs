@@ -20,8 +20,10 @@ enum Per {
     Hour,
 }
 
-/// The part of its ceiling that an untried budget starts at.
+/// The part of its ceiling that an untried budget starts at, and of its burst: an early burst would empty the
+/// provider's bucket before the pace has measured it.
 const MODEST: f64 = 0.2;
+const FIRST_BURST: f64 = 0.05;
 
 impl Rate {
     /// A hundredth of it, where the floor is unless the operator says otherwise.
@@ -150,7 +152,7 @@ impl Limits {
         let (ceiling_per_s, ceiling_burst) = (self.rate.per_s(), f64::from(self.effective_burst()));
         let (first_per_s, first_burst) = match self.start {
             Start::Ceiling => (ceiling_per_s, ceiling_burst),
-            Start::Modest => (ceiling_per_s * MODEST, (ceiling_burst * MODEST).max(1.0)),
+            Start::Modest => (ceiling_per_s * MODEST, (ceiling_burst * FIRST_BURST).max(1.0)),
         };
         let floor_per_s = self.floor.per_s().min(ceiling_per_s);
         Bounds {

@@ -72,6 +72,8 @@ pub struct Pace {
     /// second, a moment ago, when the provider's bucket was still full.
     stretch: Mark,
     nearer: Mark,
+    /// How long the sender was silent before the stretch.
+    silent_ms: u64,
     /// The last stretch that a refusal ended, and the one before.
     last: Option<Stretch>,
     before: Option<Stretch>,
@@ -102,6 +104,8 @@ struct Limit {
 struct Stretch {
     seconds: f64,
     accepted: f64,
+    /// How long the sender was silent before it; 0: the provider's bucket was full, as far as we know.
+    silent_s: f64,
 }
 
 /// Another pace.
@@ -137,10 +141,11 @@ const CUT_BEATS: u64 = 2;
 /// A guess is kept to for so many beats, then it goes half way to what was refused, until that is so near.
 const GUESS_BEATS: u64 = 4;
 const NEAR_REFUSED: f64 = 1.05;
-/// A limit is tried after so long: the first one; one that differs from the one before; and each refused trial makes
-/// the next one later, up to a bound.
+/// A limit is tried after so long: the first one; one that differs from the one before; a guess. Each refused trial
+/// makes the next one later, up to a bound.
 const PATIENCE_FIRST_MS: u64 = 30_000;
 const PATIENCE_MOVED_MS: u64 = 3_000;
+const PATIENCE_GUESS_MS: u64 = 10_000;
 const PATIENCE_MOST_MS: u64 = 120_000;
 /// A trial goes so far beyond the limit. It ends in a refusal, or when so many bursts more were accepted than that allows.
 const TRIAL: f64 = 1.5;
@@ -209,7 +214,8 @@ impl Law<'_> {
     /// The first throttle with a named wait, with everything then in flight: one signal, one cut, at once.
     fn cut_for_episode(&self) -> Change {
         let seconds = self.heard.episode_at_ms.saturating_sub(self.pace.stretch.at_ms) as f64 / 1_000.0;
-        let last = Stretch { seconds, accepted: self.accepted_in_stretch() };
+        let silent_s = self.pace.silent_ms as f64 / 1_000.0;
+        let last = Stretch { seconds, accepted: self.accepted_in_stretch(), silent_s };
         let mut pace = Pace {
             episodes: self.heard.episodes,
             before: self.pace.last,
@@ -288,7 +294,12 @@ impl Law<'_> {
         if seconds.abs() < DIFFERENT_S || self.beat_ms() > SHORTEST_BEAT_MS {
             return None;
         }
-        let per_s = (other.accepted - one.accepted) / seconds;
+        // What the bucket gained in a silence is at most what the limit gives: no limit is below that.
+        let least_per_s = |stretch: Stretch| match stretch.silent_s {
+            silent_s if silent_s > 0.0 => stretch.accepted / (stretch.seconds + silent_s),
+            _ => 0.0,
+        };
+        let per_s = ((other.accepted - one.accepted) / seconds).max(least_per_s(other));
         let burst = other.accepted - per_s * other.seconds;
         let is_plausible = per_s > 0.0
             && per_s <= refused_per_s * PLAUSIBLE
@@ -304,6 +315,7 @@ impl Law<'_> {
         let stretch = Mark { at_ms: self.heard.hold_until_ms, accepted, ..mark };
         let mut pace = Pace { stretch, window: mark, ..self.pace.clone() };
         pace.raised_at_ms = self.now_ms;
+        pace.silent_ms = self.heard.hold_until_ms.saturating_sub(self.heard.episode_at_ms);
         Change { pace, cause: None, is_cut: false }
     }
 
@@ -398,7 +410,7 @@ impl Law<'_> {
     /// A guess goes half way to what was refused; what cannot be told from that is tried as a whole.
     fn try_limit(&self, next: &mut Pace, limit: Limit) -> String {
         // What went well left the provider's bucket full: a stretch that begins here measures well.
-        (next.kept_ms, next.stretch) = (0, self.mark(self.now_ms));
+        (next.kept_ms, next.stretch, next.silent_ms) = (0, self.mark(self.now_ms), 0);
         next.good_per_s = next.rate_per_s;
         let before = rate(self.pace.rate_per_s);
         if limit.burst.is_none() && self.pace.refused_per_s > limit.per_s * NEAR_REFUSED {
@@ -407,8 +419,10 @@ impl Law<'_> {
             next.rate_per_s = per_s * MARGIN;
             return format!("raised {before} → {}/s: half way to what was refused", rate(next.rate_per_s));
         }
-        if limit.burst.is_none() && self.pace.patience_ms < PATIENCE_FIRST_MS {
-            next.patience_ms = PATIENCE_FIRST_MS;
+        // Where no wait is named, refusals may count, and a trial locks the sender out for a while.
+        let patience_ms = if self.pace.episodes > 0 { PATIENCE_GUESS_MS } else { PATIENCE_FIRST_MS };
+        if limit.burst.is_none() && self.pace.patience_ms < patience_ms {
+            next.patience_ms = patience_ms;
             return format!("keeps to {before}/s: {}/s was refused", rate(self.pace.refused_per_s));
         }
         next.trial = Some(self.mark(self.now_ms));
@@ -429,7 +443,7 @@ impl Law<'_> {
     fn forget(&self, next: &mut Pace, limit: Limit) -> String {
         let here = self.mark(self.now_ms);
         (next.limit, next.last, next.before, next.good_per_s) = (None, None, None, 0.0);
-        (next.stretch, next.nearer) = (here, here);
+        (next.stretch, next.nearer, next.silent_ms) = (here, here, 0);
         format!("{limit} has risen: more was accepted")
     }
 }

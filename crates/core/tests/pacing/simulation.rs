@@ -219,7 +219,7 @@ pub(crate) fn known(rate: f64, burst: f64) -> Bounds {
 
 /// A ceiling that is a guess, and a modest start.
 pub(crate) fn guessed(rate: f64, burst: f64) -> Bounds {
-    Bounds { first_per_s: rate * 0.2, first_burst: (burst * 0.18).max(1.0), ..known(rate, burst) }
+    Bounds { first_per_s: rate * 0.2, first_burst: (burst * 0.045).max(1.0), ..known(rate, burst) }
 }
 
 #[allow(clippy::print_stdout, reason = "a test that fails shows what the law did")]
