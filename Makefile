@@ -8,32 +8,43 @@ CARGO ?= cargo
 # Options for the binary: make demo ARGS=--json
 ARGS ?=
 
-PROGRAMS := redis-server redis-cli redis-benchmark
+PROGRAMS := redis-server:redis-server:redis redis-cli:redis-tools:redis redis-benchmark:redis-tools:redis
+TEST_PROGRAMS := nginx:nginx-light:nginx haproxy:haproxy:haproxy
 
-.PHONY: help setup build demo test lint bench clean
+.PHONY: help setup setup-test build demo rehearse test lint bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# Installs only what is missing; needs no root where nothing is.
-setup: ## Install what tests and demo need besides Rust: redis-server, redis-cli, redis-benchmark
+# Installs only what is missing; needs no root where nothing is. PROGRAM:PACKAGE of apt:PACKAGE of brew.
+define install
 	@{ \
 	  command -v $(CARGO) >/dev/null || { echo 'Rust is missing: install it with rustup, then run make again' ; exit 1; }; \
-	  missing=; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
-	  if [ -n "$$missing" ]; then \
-	    echo "installing:$$missing"; \
+	  apt=; brew=; for entry in $(1); do \
+	    program=$${entry%%:*}; packages=$${entry#*:}; \
+	    command -v $$program >/dev/null || [ -x /usr/sbin/$$program ] || { apt="$$apt $${packages%%:*}"; brew="$$brew $${packages##*:}"; }; \
+	  done; \
+	  if [ -n "$$apt" ]; then \
+	    echo "installing:$$apt"; \
 	    if command -v apt-get >/dev/null; then \
 	      if [ "$$(id -u)" = 0 ]; then as_root=env; \
 	      elif sudo -n true 2>/dev/null; then as_root='sudo -n env'; \
-	      else echo 'needs root: sudo apt-get install redis-server redis-tools'; exit 1; fi; \
+	      else echo "needs root: sudo apt-get install$$apt"; exit 1; fi; \
 	      $$as_root apt-get update -q && $$as_root DEBIAN_FRONTEND=noninteractive \
-	        apt-get install -q -y --no-install-recommends redis-server redis-tools || exit 1; \
-	    elif command -v brew >/dev/null; then brew install redis || exit 1; \
-	    else echo "no apt-get and no brew here: install Redis 7.0 or later yourself (missing:$$missing)"; exit 1; fi; \
+	        apt-get install -q -y --no-install-recommends $$apt || exit 1; \
+	    elif command -v brew >/dev/null; then brew install $$brew || exit 1; \
+	    else echo "no apt-get and no brew here: install these yourself:$$apt"; exit 1; fi; \
 	  fi; \
 	  version=$$(redis-server --version | sed -n 's/.* v=\([0-9]*\)\..*/\1/p'); \
 	  [ "$${version:-0}" -ge 7 ] || { echo "redis-server is too old: Paceline needs 7.0 or later"; exit 1; }; \
 	} >&2
+endef
+
+setup: ## Install what demo and bench need besides Rust: redis-server, redis-cli, redis-benchmark
+	$(call install,$(PROGRAMS))
+
+setup-test: ## Install what tests need beside that: nginx and haproxy, as limiters that others wrote
+	$(call install,$(PROGRAMS) $(TEST_PROGRAMS))
 
 build: ## Build the release binary, target/release/paceline
 	@$(CARGO) build --release --package paceline-cli --bin paceline
@@ -41,9 +52,12 @@ build: ## Build the release binary, target/release/paceline
 demo: setup ## Send 3,500 jobs through a provider that says 429 (ARGS=--json for machines)
 	@$(CARGO) run --release --package paceline-cli --bin paceline -- demo $(ARGS)
 
+rehearse: setup ## Rehearse three launches with three seeds each: medians next to a naive sender (about fifteen minutes)
+	@$(CARGO) run --release --package paceline-cli --bin paceline -- rehearse --scenarios known,unknown,moving --seeds 3 $(ARGS)
+
 # The binary is built first, because some tests run it as a process of its own. Not nextest: it runs every test in a
 # process of its own, and the store's tests share one Redis and one cluster per process.
-test: setup ## Run every test
+test: setup-test ## Run every test
 	$(CARGO) build --workspace --all-targets
 	$(CARGO) test --workspace
 

@@ -39,3 +39,60 @@ async fn a_throttled_launch_loses_and_doubles_nothing() {
     assert_eq!((summary.accepted, summary.duplicates), (300, 0));
     worker.stopped().await;
 }
+
+/// What `paceline rehearse` promises to machines, and to people: nothing lost, doubled or misfiled.
+#[tokio::test]
+async fn a_rehearsal_tells_every_figure_of_both_senders() {
+    let mut command = tokio::process::Command::new(paceline_tests::binary::paceline());
+    command.args([
+        "rehearse",
+        "--json",
+        "--bulk",
+        "300",
+        "--rate",
+        "200",
+        "--burst",
+        "50",
+        "--transactional-rate",
+        "5",
+    ]);
+    command.args([
+        "--multiplier",
+        "1",
+        "--unanswered",
+        "2%",
+        "--workers",
+        "2",
+        "--kill-worker-at",
+        "0.5s",
+        "--seed",
+        "3",
+    ]);
+    let output = command.kill_on_drop(true).output().await.expect("it runs");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let flat = [
+        "attempts",
+        "throttled_share",
+        "terminal_misfiled",
+        "accepted",
+        "lost",
+        "duplicates",
+        "drain_s",
+        "physical_s",
+        "drain_ratio",
+        "holds",
+        "utilisation",
+        "transactional_p50_ms",
+        "transactional_p99_ms",
+        "transactional_p99_outside_holds_ms",
+    ];
+    for (sender, key) in ["paceline", "naive"].into_iter().flat_map(|sender| flat.map(|key| (sender, key))) {
+        assert!(told[sender][key].is_number(), "{sender}.{key} of {told}");
+    }
+    for key in ["lost", "duplicates", "terminal_misfiled"] {
+        assert_eq!(told["paceline"][key], 0, "{key} of {told}");
+    }
+    assert!(told["paceline"]["accepted"].as_u64().is_some_and(|accepted| accepted >= 300), "{told}");
+    assert!(output.status.success(), "{told}");
+}

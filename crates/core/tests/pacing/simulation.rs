@@ -176,7 +176,7 @@ pub(crate) fn run(
                 refused += u64::from(!accepted);
             }
         }
-        if heard_a_throttle || (now_ms + provider.phase_ms) % 200 == 0 {
+        if heard_a_throttle || (now_ms + provider.phase_ms).is_multiple_of(200) {
             sender.adapt(now_ms);
         }
         while now_ms >= sender.heard.hold_until_ms && sent - refused < jobs + arrivals(now_ms) {
@@ -190,7 +190,7 @@ pub(crate) fn run(
             let shaken_ms = provider.latency_ms + (sent * 7_919 + provider.phase_ms) % 7;
             sender.on_the_way.entry(now_ms + shaken_ms).or_default().push((now_ms, accepted));
         }
-        if now_ms % 1_000 == 0 {
+        if now_ms.is_multiple_of(1_000) {
             halves.push((sender.heard.accepted, provider.limit(now_ms), sent, refused));
         }
         now_ms += 1;
