@@ -67,3 +67,16 @@ async fn the_pace_comes_near_the_truth() {
     assert_once(&sandbox.ledger(), 1_200);
     assert!((170.0..=230.0).contains(&budget.pace_per_s), "{budget:?}");
 }
+
+/// failures 32: the sender slows down at once, and not the one message alone.
+#[tokio::test]
+async fn a_throttle_slows_the_sender_and_not_the_message_alone() {
+    let scenario = Scenario { rate_per_s: 5.0, burst: 1, retry_after_s: 1.0, ..Scenario::default() };
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let sandbox = Sandbox::start(listen, scenario).await.expect("the sandbox starts");
+    let budget = drained(&sandbox.base_url(), "50/s", 10, 20).await;
+    assert_once(&sandbox.ledger(), 20);
+    let summary = sandbox.ledger().summary;
+    assert!(summary.throttled * 2 < summary.requests, "most requests go through: {summary:?}");
+    assert!(budget.pace_per_s < 25.0, "{budget:?}");
+}

@@ -160,7 +160,8 @@ suite! {
         they_are_reaped_like_any_other
         a_birth_of_zeros_parks_what_only_lua_can_read
         a_person_replays_them_once_someone_can_read_them
-        nothing_else_touches_them;
+        nothing_else_touches_them
+        an_entry_without_a_record_leaves_by_an_erase;
 }
 
 /// What other programs rely on in Redis itself.

@@ -1,13 +1,14 @@
 //! `GET /metrics`: this process's metrics, and gauges read from Redis at the scrape: cardinalities of the
 //! truth, which no process keeps and none can get wrong. Every label has a closed set of values.
 
+use crate::budgets;
 use crate::classes::{App, Known};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use paceline_core::State as JobState;
 use paceline_core::decide::HoldCause;
-use paceline_store::{Depths, Hold, Store, StoreError};
+use paceline_store::{BudgetRef, BudgetState, Depths, Hold, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -24,20 +25,59 @@ pub(crate) async fn scrape(State(app): State<Arc<App>>) -> Response {
     }
     let up = u64::from(depths.is_ok());
     family(&mut page, "paceline_redis_up", "Whether the depths could be read.", [(String::new(), up as f64)]);
-    if let Ok(depths) = depths {
+    if let Ok((depths, budgets)) = depths {
         gauges(&mut page, &depths);
+        paces(&mut page, &budgets);
     }
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], page).into_response()
 }
 
 type Read<'a> = Vec<(&'a Known, Depths)>;
+type Budgets<'a> = Vec<(&'a BudgetRef, BudgetState)>;
 
-async fn read(app: &App) -> Result<Read<'_>, StoreError> {
-    let mut depths = Vec::new();
+async fn read(app: &App) -> Result<(Read<'_>, Budgets<'_>), StoreError> {
+    let (mut depths, mut paces) = (Vec::new(), Vec::new());
     for known in app.known() {
         depths.push((known, app.store.depths(&known.at).await?));
     }
-    Ok(depths)
+    for (known, at) in budgets::all(app).into_values() {
+        paces.push((at, app.declared(known, || app.store.pace(&known.at, at)).await?));
+    }
+    Ok((depths, paces))
+}
+
+/// A budget that several classes share is told once.
+fn paces(page: &mut String, budgets: &Budgets<'_>) {
+    let of = |read: fn(&BudgetState) -> f64| {
+        budgets.iter().map(move |(at, state)| (format!("{{budget=\"{}\"}}", at.name), read(state)))
+    };
+    family(page, "paceline_pace_per_second", "The pace in force.", of(|state| state.pace_per_s));
+    family(page, "paceline_ceiling_per_second", "The ceiling of the pace.", of(|state| state.ceiling_per_s));
+    family(
+        page,
+        "paceline_hold_episodes",
+        "Throttles with a named wait that began a hold.",
+        of(|state| state.heard.episodes as f64),
+    );
+    family(
+        page,
+        "paceline_budget_accepted",
+        "Cost of what was accepted.",
+        of(|state| state.heard.accepted as f64),
+    );
+    family(
+        page,
+        "paceline_budget_throttled",
+        "Throttled.",
+        of(|state| (state.heard.throttled + state.late_throttled) as f64),
+    );
+    let quotas = budgets.iter().flat_map(|(at, state)| {
+        at.limits.quotas.iter().zip(&state.quotas_used).map(|(quota, &used)| {
+            let labels = format!("{{budget=\"{}\",quota=\"{quota}\"}}", at.name);
+            (labels, used as f64 / quota.limit() as f64)
+        })
+    });
+    family(page, "paceline_quota_used_ratio", "Used of a quota.", quotas);
 }
 
 fn gauges(page: &mut String, read: &Read<'_>) {

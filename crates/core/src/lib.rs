@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod pace;
 pub mod policy;
 pub mod quota;
+pub mod rate_limit_reset;
 pub mod request;
 pub mod retry_after;
 pub mod send_id;

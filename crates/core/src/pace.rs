@@ -63,8 +63,9 @@ pub struct Pace {
     /// A rate that was kept to for its whole patience, and the last one that was refused: the limit lies between.
     good_per_s: f64,
     refused_per_s: f64,
-    /// The sums when the limit was last tried.
+    /// The sums when the limit was last tried, and how many trials of guesses were refused in a row.
     trial: Option<Mark>,
+    refused_trials: u32,
     raised_at_ms: u64,
     /// The episodes that were acted on.
     episodes: u64,
@@ -145,11 +146,11 @@ const NEAR_REFUSED: f64 = 1.05;
 /// makes the next one later, up to a bound.
 const PATIENCE_FIRST_MS: u64 = 30_000;
 const PATIENCE_MOVED_MS: u64 = 3_000;
-const PATIENCE_GUESS_MS: u64 = 10_000;
+const PATIENCE_GUESS_MS: u64 = 3_000;
 const PATIENCE_MOST_MS: u64 = 120_000;
 /// A trial goes so far beyond the limit. It ends in a refusal, or when so many bursts more were accepted than that allows.
-const TRIAL: f64 = 1.5;
-const TRIAL_BURSTS: f64 = 1.1;
+const TRIAL: f64 = 2.0;
+const TRIAL_BURSTS: f64 = 1.5;
 /// A first start looks back once to twice as far for the beginning of what was refused.
 const NEAR_MS: u64 = 500;
 /// Two measurements agree within this.
@@ -243,7 +244,11 @@ impl Law<'_> {
             return None;
         }
         let mut pace = Pace { last: Some(last), ..self.pace.clone() };
-        let Some(limit) = self.measured(&pace) else {
+        // A better measurement is near the one at the cut; what is far from it is none.
+        let is_near = |limit: &Limit| {
+            pace.measured_per_s().is_none_or(|old| (limit.per_s / old - 1.0).abs() < 2.0 * AGREES)
+        };
+        let Some(limit) = self.measured(&pace).filter(is_near) else {
             return Some(Change { pace, cause: None, is_cut: false });
         };
         let patience_ms = if pace.measured_per_s().is_some() { pace.patience_ms } else { PATIENCE_FIRST_MS };
@@ -276,6 +281,7 @@ impl Law<'_> {
         pace.rate_per_s = (refused * CUT).min(per_s);
         pace.burst = (pace.burst * CUT).max(1.0);
         pace.patience_ms = GUESS_BEATS * self.beat_ms();
+        pace.refused_trials += u32::from(self.pace.trial.is_some());
     }
 
     fn cut(&self, pace: Pace, cause: &str) -> Change {
@@ -385,7 +391,9 @@ impl Law<'_> {
     /// Quickly, while nothing was refused.
     fn start(&self, next: &mut Pace, step_ms: u64) -> Option<String> {
         let (pace, ceiling) = (self.pace, self.bounds.ceiling_per_s);
-        let growth = self.growth(START_GROWTH, step_ms);
+        // Where something was refused before, less is unknown.
+        let per_beat = if pace.refused_per_s > 0.0 { RETURN_GROWTH } else { START_GROWTH };
+        let growth = self.growth(per_beat, step_ms);
         (next.rate_per_s, next.burst) = (pace.rate_per_s * growth, pace.burst * growth);
         if pace.nearer.at_ms + NEAR_MS <= self.now_ms {
             (next.stretch, next.nearer) = (pace.nearer, self.mark(self.now_ms));
@@ -420,7 +428,11 @@ impl Law<'_> {
             return format!("raised {before} → {}/s: half way to what was refused", rate(next.rate_per_s));
         }
         // Where no wait is named, refusals may count, and a trial locks the sender out for a while.
-        let patience_ms = if self.pace.episodes > 0 { PATIENCE_GUESS_MS } else { PATIENCE_FIRST_MS };
+        let patience_ms = if self.pace.episodes > 0 {
+            (PATIENCE_GUESS_MS << self.pace.refused_trials.min(5)).min(PATIENCE_FIRST_MS)
+        } else {
+            PATIENCE_FIRST_MS
+        };
         if limit.burst.is_none() && self.pace.patience_ms < patience_ms {
             next.patience_ms = patience_ms;
             return format!("keeps to {before}/s: {}/s was refused", rate(self.pace.refused_per_s));
@@ -443,6 +455,7 @@ impl Law<'_> {
     fn forget(&self, next: &mut Pace, limit: Limit) -> String {
         let here = self.mark(self.now_ms);
         (next.limit, next.last, next.before, next.good_per_s) = (None, None, None, 0.0);
+        next.refused_trials = 0;
         (next.stretch, next.nearer, next.silent_ms) = (here, here, 0);
         format!("{limit} has risen: more was accepted")
     }

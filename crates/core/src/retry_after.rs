@@ -15,8 +15,8 @@ pub fn parse(value: &str, date: Option<&str>, now_ms: u64) -> Option<u64> {
     if let Some(wait_ms) = seconds(value) {
         return Some(wait_ms);
     }
-    let at_ms = http_date_ms(value)?;
-    let from_ms = date.and_then(|date| http_date_ms(date.trim())).unwrap_or(now_ms);
+    let at_ms = date_ms(value)?;
+    let from_ms = date.and_then(|date| date_ms(date.trim())).unwrap_or(now_ms);
     Some(at_ms.saturating_sub(from_ms))
 }
 
@@ -38,7 +38,8 @@ fn fraction_ms(digits: &str) -> u64 {
     ms + u64::from(tail.bytes().any(|digit| digit != b'0'))
 }
 
-fn http_date_ms(value: &str) -> Option<u64> {
+/// An HTTP date as ms since the epoch.
+pub(crate) fn date_ms(value: &str) -> Option<u64> {
     // asctime pads the day with a second blank; the parser wants it as it stands.
     let at: SystemTime = httpdate::parse_http_date(value).ok()?;
     let ms = at.duration_since(UNIX_EPOCH).ok()?.as_millis();

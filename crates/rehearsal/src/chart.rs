@@ -25,15 +25,18 @@ const HEIGHT: f64 = 230.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 20.0;
 const GAP: f64 = 64.0;
+/// By class and not by variable, because not every viewer of SVG knows those.
 const STYLE: &str = "\
-svg { font: 12px system-ui, sans-serif; --ink: #1c2733; --soft: #8492a0; --line: #d8dee4; --paper: #fff; --sent: #7a8794;
-  --accepted: #1a7f4b; --throttled: #c8372d; --limit: #8250df; --hold: #f2c14e; --mark: #0b62c4 }
-@media (prefers-color-scheme: dark) { svg { --ink: #e6edf3; --soft: #8b98a5; --line: #30363d; --paper: #0d1117; --sent: #9aa7b4;
-  --accepted: #3fb96f; --throttled: #ff6b61; --limit: #b392f0; --hold: #8a6d1d; --mark: #58a6ff } }
-rect.paper { fill: var(--paper) } text { fill: var(--ink) } text.soft { fill: var(--soft) } .grid { stroke: var(--line) }
-.sent { stroke: var(--sent); fill: none; stroke-width: 1.2; stroke-dasharray: 4 3 } .accepted { stroke: var(--accepted); fill: none; stroke-width: 2 }
-.throttled { fill: var(--throttled) } .limit { stroke: var(--limit); fill: none; stroke-width: 1.5 } .hold { fill: var(--hold); opacity: .45 }
-.mark { stroke: var(--mark) } .dot { fill: var(--mark) }";
+svg { font: 12px system-ui, 'DejaVu Sans', sans-serif } text { fill: #1c2733 } text.soft { fill: #6b7885 } rect.paper { fill: #fff }
+.grid { stroke: #e1e6ea } .sent { stroke: #7a8794; fill: none; stroke-width: 1.2; stroke-dasharray: 4 3 }
+.accepted { stroke: #1a7f4b; fill: none; stroke-width: 2 } .throttled { fill: #c8372d }
+.limit { stroke: #8250df; fill: none; stroke-width: 1.5 } .hold { fill: #f2c14e; opacity: .45 }
+.mark { stroke: #0b62c4 } .dot { fill: #0b62c4 }
+.key-accepted { fill: #1a7f4b } .key-sent { fill: #7a8794 } .key-limit { fill: #8250df }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } text.soft { fill: #8b98a5 } rect.paper { fill: #0d1117 }
+  .grid { stroke: #2b3138 } .sent { stroke: #9aa7b4 } .accepted { stroke: #3fb96f } .throttled { fill: #ff6b61 }
+  .limit { stroke: #b392f0 } .hold { fill: #8a6d1d } .mark { stroke: #58a6ff } .dot { fill: #58a6ff }
+  .key-accepted { fill: #3fb96f } .key-sent { fill: #9aa7b4 } .key-limit { fill: #b392f0 } }";
 
 /// The picture.
 pub fn draw(launch: &Launch, panels: &[Panel]) -> String {
@@ -153,18 +156,18 @@ fn line(svg: &mut String, class: &str, points: &[(f64, f64)], scale: &Scale) {
 
 fn legend(svg: &mut String, y: f64) {
     let entries = [
-        ("accepted a second", "var(--accepted)"),
-        ("sent", "var(--sent)"),
-        ("throttled", "var(--throttled)"),
-        ("the real limit", "var(--limit)"),
-        ("held", "var(--hold)"),
-        ("a decision about the pace", "var(--mark)"),
+        ("accepted a second", "key-accepted"),
+        ("sent", "key-sent"),
+        ("throttled", "throttled"),
+        ("the real limit", "key-limit"),
+        ("held", "hold"),
+        ("a decision about the pace", "dot"),
     ];
     let mut x = LEFT;
-    for (text, colour) in entries {
+    for (text, class) in entries {
         let _ = writeln!(
             svg,
-            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" style=\"fill: {colour}\"/><text x=\"{}\" y=\"{y}\">{text}</text>",
+            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" class=\"{class}\"/><text x=\"{}\" y=\"{y}\">{text}</text>",
             y - 10.0,
             x + 18.0
         );
@@ -198,6 +201,6 @@ mod tests {
         let svg = draw(&Launch::default(), &[panel.clone(), panel]);
         assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
         assert!(svg.contains("&lt;script&gt;") && svg.contains("&amp; more") && !svg.contains("<script>"));
-        assert_eq!(svg.matches("class=\"hold\"").count(), 2);
+        assert_eq!(svg.matches("class=\"hold\"").count(), 3, "two holds and the legend");
     }
 }

@@ -220,6 +220,7 @@ pub async fn explained_is_what_claim_would_say<B: Bench>(bench: B) {
     assert_eq!(why(&scene, Some("x")).await, None);
 }
 
+/// failures 71: no window of that length ever holds more, wherever it begins.
 pub async fn a_quota_binds_in_any_window_of_its_length<B: Bench>(bench: B) {
     let mut class = class_with(&fresh_name(), "1000/s", 100, 0);
     class.budgets[0].limits.quotas = vec!["3/h".parse().unwrap()];

@@ -68,7 +68,9 @@ pub async fn nothing_else_touches_them<B: Bench>(bench: B) {
         scene.push(&[job("odd")]).await;
         scene.plant("odd", oddity.clone()).await;
         assert_eq!(scene.cancel(&["odd"]).await, [Cancelled::Missing]);
-        assert_eq!(scene.erase("odd").await, Erased::Missing);
+        if oddity != Record::Missing {
+            assert_eq!(scene.erase("odd").await, Erased::Missing);
+        }
         let batch = scene.claim(1).await;
         assert_eq!(scene.cancel(&["odd"]).await, [Cancelled::Missing]);
         scene.settle(&[end(&batch, "odd", State::Failed)]).await;
@@ -76,4 +78,15 @@ pub async fn nothing_else_touches_them<B: Bench>(bench: B) {
             assert_eq!(scene.replay(1.0, &[("odd", State::Deferred)]).await, [Replayed::Missing]);
         }
     }
+}
+
+/// Nothing else could remove it.
+pub async fn an_entry_without_a_record_leaves_by_an_erase<B: Bench>(bench: B) {
+    let mut scene = Scene::new(&bench).await;
+    scene.push(&[job("odd")]).await;
+    scene.plant("odd", Record::Missing).await;
+    let store = bench.store();
+    assert_eq!(store.erase(&scene.class, "odd").await.unwrap(), Erased::Erased(State::Queued));
+    assert_eq!(store.erase(&scene.class, "odd").await.unwrap(), Erased::Missing);
+    assert_eq!(store.depths(&scene.class).await.unwrap().waiting(), 0);
 }

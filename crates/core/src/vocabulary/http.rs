@@ -3,7 +3,7 @@
 use super::{Locator, ProviderRules, Verdict};
 use crate::answer::HttpAnswer;
 use crate::outcome::{Outcome, Scope};
-use crate::{retry_after, text};
+use crate::{rate_limit_reset, retry_after, text};
 use serde_json::Value;
 
 /// What a status means before headers and body are looked at.
@@ -55,7 +55,8 @@ pub fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verd
     let code = answer.status.to_string();
     let wait_ms = answer
         .header("retry-after")
-        .and_then(|value| retry_after::parse(value, answer.header("date"), now_ms));
+        .and_then(|value| retry_after::parse(value, answer.header("date"), now_ms))
+        .or_else(|| reset_ms(answer, now_ms));
     let (outcome, rule) = meaning(answer, rules, wait_ms);
     Verdict {
         outcome,
@@ -63,6 +64,12 @@ pub fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verd
         code,
         snippet: text::bounded(&answer.body, text::SNIPPET_BYTES),
     }
+}
+
+/// Without a `Retry-After` a throttle may say by other headers when it ends.
+fn reset_ms(answer: &HttpAnswer, now_ms: u64) -> Option<u64> {
+    let throttled = answer.status == 429 || answer.status == 403 && throttle_evidence(answer, None).is_some();
+    if throttled { rate_limit_reset::wait_ms(answer, now_ms) } else { None }
 }
 
 fn meaning(answer: &HttpAnswer, rules: &ProviderRules, retry_after_ms: Option<u64>) -> (Outcome, String) {
@@ -214,6 +221,22 @@ mod tests {
         assert_eq!(verdict(&[("retry-after", "60")]).rule, "http:403+retry-after");
         assert_eq!(verdict(&[("x-ratelimit-remaining", "0")]).rule, "http:403+remaining-0");
         assert_eq!(verdict(&[("x-ratelimit-remaining", "4")]).outcome.as_str(), "terminal");
+    }
+
+    /// failures 13: a reset is consulted only where `Retry-After` is absent, and only of a throttle.
+    #[test]
+    fn a_reset_stands_in_for_a_wait_that_is_not_named() {
+        let reset = ("x-ratelimit-reset", "9");
+        let asked = |status, headers: &[(&str, &str)]| match outcome(status, headers) {
+            Outcome::Throttled { retry_after_ms, .. } | Outcome::Ambiguous { retry_after_ms, .. } => {
+                retry_after_ms
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(asked(429, &[reset]), Some(9_000));
+        assert_eq!(asked(429, &[reset, ("retry-after", "2")]), Some(2_000));
+        assert_eq!(asked(403, &[reset, ("x-ratelimit-remaining", "0")]), Some(9_000));
+        assert_eq!(asked(500, &[reset]), None);
     }
 
     #[test]

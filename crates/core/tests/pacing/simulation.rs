@@ -164,7 +164,7 @@ pub(crate) fn run(
     let physical_ms = provider.physical_ms(jobs, arrivals);
     let mut sender = Sender::new(bounds);
     let mut run = Run::default();
-    let (mut sent, mut refused, mut now_ms) = (0, 0, 0);
+    let (mut sent, mut refused, mut unanswered, mut now_ms) = (0, 0, 0, 0);
     let mut halves = Vec::new();
     while sender.heard.accepted < jobs + arrivals(now_ms) && now_ms < most_ms {
         let mut heard_a_throttle = false;
@@ -187,11 +187,17 @@ pub(crate) fn run(
             sender.take(now_ms);
             let accepted = provider.accepts(now_ms + provider.latency_ms / 2);
             sent += 1;
+            if accepted && sent % 100 == 37 {
+                // Accepted, and nobody says so: it goes again, and costs a token each time.
+                refused += 1;
+                unanswered += 1;
+                continue;
+            }
             let shaken_ms = provider.latency_ms + (sent * 7_919 + provider.phase_ms) % 7;
             sender.on_the_way.entry(now_ms + shaken_ms).or_default().push((now_ms, accepted));
         }
         if now_ms.is_multiple_of(1_000) {
-            halves.push((sender.heard.accepted, provider.limit(now_ms), sent, refused));
+            halves.push((sender.heard.accepted, provider.limit(now_ms), sent, refused - unanswered));
         }
         now_ms += 1;
     }
@@ -202,7 +208,7 @@ pub(crate) fn run(
     run.late_share = (last.3 - half[0].3) as f64 / (last.2 - half[0].2).max(1) as f64;
     run.drain_s = now_ms as f64 / 1_000.0;
     run.ratio = now_ms as f64 / physical_ms as f64;
-    (run.attempts, run.throttled, run.episodes) = (sent, refused, sender.heard.episodes);
+    (run.attempts, run.throttled, run.episodes) = (sent, refused - unanswered, sender.heard.episodes);
     run.last_pace_per_s = sender.pace.rate_per_s;
     (run, sender.decisions)
 }

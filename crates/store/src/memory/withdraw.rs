@@ -35,12 +35,15 @@ impl World {
     pub(super) fn erase(&mut self, class: &ClassRef, key: &str) -> Erased {
         let now_ms = self.now_ms;
         let jobs = &mut self.line(class).jobs;
-        let (Some(state), Some(card)) = (jobs.state_of(key), jobs.card_mut(key)) else {
-            return Erased::Missing;
-        };
-        if state == State::InFlight {
+        let Some(state) = jobs.state_of(key) else { return Erased::Missing };
+        if state == State::InFlight && jobs.kept(key).is_none_or(|kept| kept.card().is_some()) {
             return Erased::InFlight;
         }
+        if jobs.kept(key).is_none() {
+            jobs.forget(key);
+            return Erased::Erased(state);
+        }
+        let Some(card) = jobs.card_mut(key) else { return Erased::Missing };
         card.shrink(None);
         if !state.is_waiting() && !state.is_dead_letter() {
             return Erased::Erased(state);
