@@ -80,3 +80,22 @@ async fn assert_none_spent(stage: &Stage) {
         assert_eq!(job.counters.spent, 0, "{index}");
     }
 }
+
+/// Outside its send window a class is held and everybody sees why; a person who lifts that sends.
+#[tokio::test]
+async fn a_class_outside_its_window_waits_until_a_person_opens_it() {
+    let settings = ONE_CLASS.replace("[class.bulk]\n", "[class.bulk]\nwindows = [\"2020-01-01\"]\n");
+    let stage = Stage::new(wide(), &settings).await;
+    let worker = stage.worker();
+    stage.push("bulk", 5).await;
+    let class = stage.class("bulk");
+    let held = async || stage.depths("bulk").await.holds[0].as_ref().map(|hold| hold.cause);
+    while held().await != Some(HoldCause::Window) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(stage.ledger().summary.requests, 0);
+    stage.store.hold(&class, paceline_store::Held::Class, None, None, "ada").await.expect("redis runs");
+    let depths = stage.await_drained("bulk").await;
+    assert_eq!(depths.of(State::Submitted), 5, "{depths:?}");
+    worker.stopped().await;
+}

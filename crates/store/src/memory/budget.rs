@@ -48,20 +48,20 @@ pub(super) struct Pace {
 }
 
 impl Budget {
-    /// `write_limits`: a pace at its ceiling follows it; one below has its reasons and stays.
+    /// `write_limits`: a higher ceiling raises no pace that adapts.
     pub(super) fn write_limits(&mut self, limits: &Limits, now_us: f64) {
         let bounds = limits.bounds();
-        let follow = |pace: Option<(f64, f64)>, new: f64, first: f64| match pace {
+        let under = |pace: Option<f64>, new: f64, first: f64| match pace {
             None => first,
-            Some((pace, ceiling)) if !limits.adapts || pace >= ceiling => new,
-            Some((pace, _)) => pace.min(new),
+            Some(pace) if limits.adapts => pace.min(new),
+            Some(_) => new,
         };
         let (ceiling_per_s, ceiling_burst) = (bounds.ceiling_per_s, bounds.ceiling_burst);
-        let rate = self.pace.map(|pace| (pace.rate_per_s, pace.ceiling_per_s));
-        let burst = self.pace.map(|pace| (pace.burst, pace.ceiling_burst));
+        let rate = self.pace.map(|pace| pace.rate_per_s);
+        let burst = self.pace.map(|pace| pace.burst);
         self.reshape(
-            follow(rate, ceiling_per_s, bounds.first_per_s),
-            follow(burst, ceiling_burst, bounds.first_burst),
+            under(rate, ceiling_per_s, bounds.first_per_s),
+            under(burst, ceiling_burst, bounds.first_burst),
             now_us,
         );
         let pace = self.pace.get_or_insert(Pace {
