@@ -1,5 +1,6 @@
 //! What breaks, end to end: workers killed, Redis gone, replies lost; the ledger is checked after each.
 
+mod doctor;
 mod killed;
 mod lost_replies;
 mod panics;

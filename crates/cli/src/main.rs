@@ -7,6 +7,7 @@ mod budgets;
 mod check;
 mod deadletters;
 mod demo;
+mod doctor;
 mod get;
 mod lanes;
 mod print;
@@ -57,6 +58,9 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Dlq(command) => deadletters::run(config, &command).await,
         Command::Pause(options) => queues::pause(config, &options).await,
         Command::Resume(options) => queues::resume(config, &options).await,
+        Command::Doctor(options) => {
+            doctor::run(config, &ServeOptions { redis: options.redis, listen: None }, options.json).await
+        }
         Command::CheckConfig(options) => check::run(config, &options),
         Command::Scripts(options) => scripts::run(&options),
         Command::Demo(options) => demo::run(&options).await,

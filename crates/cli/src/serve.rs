@@ -3,7 +3,7 @@
 use crate::args::ServeOptions;
 use crate::private_redis::{Durability, PrivateRedis};
 use crate::signals::Signals;
-use crate::{lanes, settings};
+use crate::{doctor, lanes, settings};
 use anyhow::{Context, bail};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use paceline_admin::AppState;
@@ -91,6 +91,7 @@ impl Running {
         let timeout = Duration::from_millis(config.redis.response_timeout_ms);
         let store = RedisStore::open(&config.redis.url, config.namespace.clone(), timeout)?;
         let deployment_id = deployment(&store, &config).await?;
+        doctor::before_start(&store, &config).await?;
         let classes: Vec<ClassRef> =
             config.classes.values().map(|class| ClassRef::of(&config, class)).collect();
         for class in &classes {

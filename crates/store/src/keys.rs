@@ -157,6 +157,11 @@ impl Keys {
         format!("{}:{{_}}:deployment", self.namespace)
     }
 
+    /// Also: the group of each class, so that nobody moves one with jobs in it.
+    pub fn groups(&self) -> String {
+        format!("{}:{{_}}:groups", self.namespace)
+    }
+
     /// Everything under the namespace, for `SCAN`.
     pub fn pattern(&self) -> String {
         format!("{}:*", self.namespace)

@@ -18,5 +18,5 @@ pub use keys::{BudgetRef, ClassRef, Spender};
 pub use memory::MemoryStore;
 pub use movement::*;
 pub use record::Record;
-pub use redis_store::RedisStore;
 pub use redis_store::wake::Waker;
+pub use redis_store::{RedisStore, ServerFacts, Stranded};

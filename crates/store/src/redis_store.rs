@@ -3,6 +3,7 @@
 mod answers;
 mod call;
 mod clock;
+mod server;
 mod spec;
 pub(crate) mod wake;
 mod wire;
@@ -12,6 +13,8 @@ use crate::keys::{BudgetRef, ClassRef, Keys};
 use crate::movement::*;
 use crate::order;
 use crate::scripts::{self, Script};
+pub use server::{ServerFacts, Stranded};
+
 use call::Call;
 use clock::Clock;
 use paceline_core::budget::Limits;
