@@ -3,6 +3,7 @@
 use super::launch::{Launched, class_of, number};
 use crate::print;
 use paceline_rehearsal::Ledger;
+use paceline_rehearsal::figures::quantile;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -103,21 +104,4 @@ fn waits_ms(launched: &Launched, ledger: &Ledger) -> Vec<f64> {
     });
     debug_assert!(launched.queues.iter().all(|queue| !class_of(queue).is_empty()));
     arrived.map(|ms| (ms * 10.0).round() / 10.0).collect()
-}
-
-/// The value that a share of all does not exceed; 0 of nothing.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let rank = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_nearest_ranks() {
-        let sorted: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!([quantile(&sorted, 0.5), quantile(&sorted, 0.99), quantile(&[], 0.5)], [50.0, 99.0, 0.0]);
-    }
 }
