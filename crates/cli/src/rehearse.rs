@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use paceline_rehearsal::chart::{self, Panel};
 use paceline_rehearsal::{Figures, Launch};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// One rehearsed launch: what both senders came to.
@@ -35,13 +36,15 @@ pub(crate) async fn run(options: &RehearseOptions) -> anyhow::Result<ExitCode> {
             let mut launch = launch(name, options)?;
             launch.seed += round;
             // The naive sender is there to compare with: once for each launch is enough.
-            let beside = !options.no_naive && round == 0;
+            let compared = !options.no_naive && round == 0;
             let rehearsed = tokio::select! {
-                rehearsed = rehearse(name, &launch, beside, options.json) => rehearsed?,
+                rehearsed = rehearse(name, &launch, compared, options.json) => rehearsed?,
                 () = signals.stop.cancelled() => bail!("interrupted"),
             };
             if let Some(path) = &options.chart {
-                std::fs::write(path, chart::draw(&launch, &rehearsed.panels))
+                let alone = names.len() == 1 && options.seeds == 1;
+                let path = if alone { path.clone() } else { beside(path, name, launch.seed) };
+                std::fs::write(&path, chart::draw(&launch, &rehearsed.panels))
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
             runs.push(rehearsed);
@@ -52,7 +55,7 @@ pub(crate) async fn run(options: &RehearseOptions) -> anyhow::Result<ExitCode> {
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn rehearse(name: &str, launch: &Launch, beside: bool, quiet: bool) -> anyhow::Result<Rehearsed> {
+async fn rehearse(name: &str, launch: &Launch, compared: bool, quiet: bool) -> anyhow::Result<Rehearsed> {
     if !quiet {
         print::note(format_args!(
             "{name} (seed {}): {} bulk, {}/s transactional; the provider takes {}/s, burst {}; configured {}/s; {} worker(s)",
@@ -68,12 +71,20 @@ async fn rehearse(name: &str, launch: &Launch, beside: bool, quiet: bool) -> any
     let (ours, our_panel) = ours::run(launch, quiet).await?;
     let mut panels = vec![Panel { title: format!("Paceline: {name}"), ..our_panel }];
     let mut naive = None;
-    if beside {
+    if compared {
         let (figures, panel) = naive::run(launch, quiet).await?;
         naive = Some(figures);
         panels.push(Panel { title: "naive sender".into(), ..panel });
     }
     Ok(Rehearsed { name: name.to_owned(), seed: launch.seed, ours, naive, panels })
+}
+
+/// `chart.svg` of several runs: `chart-moving-7.svg`.
+fn beside(path: &Path, name: &str, seed: u64) -> PathBuf {
+    let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let name =
+        Path::new(name).file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    path.with_file_name(format!("{stem}-{name}-{seed}.svg"))
 }
 
 /// The named launch, or a file, with what the options say on top.

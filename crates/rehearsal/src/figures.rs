@@ -18,9 +18,11 @@ pub struct Figures {
     pub accepted: u64,
     /// Jobs that it does not have and that are nowhere else.
     pub lost: u64,
+    /// Jobs still waiting when patience ended: it did not drain.
+    pub left: u64,
     /// Messages delivered beyond the first of each job.
     pub duplicates: u64,
-    /// Until the last job's first acceptance.
+    /// Until the last job's first acceptance; until the end of patience where some are left.
     pub drain_s: f64,
     /// What a sender needs that knows everything.
     pub physical_s: f64,
@@ -41,12 +43,14 @@ pub struct Figures {
 /// What a sender says at the end, beside the ledger.
 #[derive(Debug, Default)]
 pub struct SenderEnd<'a> {
-    /// When it began, in µs since the epoch.
+    /// When it began and was stopped, in µs since the epoch.
     pub began_us: u64,
+    /// The same.
+    pub ended_us: u64,
     /// Jobs pushed.
     pub pushed: u64,
-    /// Filed as failed or dead.
-    pub filed: u64,
+    /// The keys of those filed as failed or dead.
+    pub filed: &'a [String],
     /// Still waiting.
     pub left: u64,
     /// Times it was told to wait and waited.
@@ -64,12 +68,17 @@ impl Figures {
         for entry in &ledger.entries {
             let seen = jobs.entry(entry.payload_key.as_deref().unwrap_or(&entry.send_id)).or_default();
             seen.delivered += u64::from(entry.delivered);
-            seen.refused |= entry.refused > 0;
+            seen.refused_for_good |= entry.refused_for_good > 0;
             seen.first_us = [seen.first_us, entry.first_accepted_us].into_iter().flatten().min();
         }
         let accepted = jobs.values().filter(|seen| seen.first_us.is_some()).count() as u64;
-        let refused = jobs.values().filter(|seen| seen.refused && seen.first_us.is_none()).count() as u64;
-        let last_us = jobs.values().filter_map(|seen| seen.first_us).max().unwrap_or(end.began_us);
+        let of = |key: &String| jobs.get(key.as_str());
+        let misfiled = end.filed.iter().filter(|key| of(key).is_none_or(|seen| !seen.refused_for_good));
+        let filed_only = end.filed.iter().filter(|key| of(key).is_none_or(|seen| seen.first_us.is_none()));
+        let last_us = match end.left {
+            0 => jobs.values().filter_map(|seen| seen.first_us).max().unwrap_or(end.began_us),
+            _ => end.ended_us,
+        };
         let drain_s = last_us.saturating_sub(end.began_us) as f64 / 1e6;
         let physical_s = launch.physical_s();
         let (all, outside) = waits_ms(&jobs, end);
@@ -77,9 +86,10 @@ impl Figures {
         Self {
             attempts: summary.requests,
             throttled_share: round(summary.throttled as f64 / summary.requests.max(1) as f64, 5),
-            terminal_misfiled: end.filed.saturating_sub(refused),
+            terminal_misfiled: misfiled.count() as u64,
             accepted,
-            lost: end.pushed.saturating_sub(accepted + end.filed + end.left),
+            lost: end.pushed.saturating_sub(accepted + filed_only.count() as u64 + end.left),
+            left: end.left,
             duplicates: jobs.values().map(|seen| seen.delivered.saturating_sub(1)).sum(),
             drain_s: round(drain_s, 2),
             physical_s: round(physical_s, 2),
@@ -94,7 +104,7 @@ impl Figures {
 
     /// What must never happen.
     pub fn keeps_its_word(&self) -> bool {
-        (self.lost, self.duplicates, self.terminal_misfiled) == (0, 0, 0)
+        (self.lost, self.left, self.duplicates, self.terminal_misfiled) == (0, 0, 0, 0)
     }
 
     /// Number by number the median of several runs.
@@ -111,6 +121,7 @@ impl Figures {
             terminal_misfiled: count(|run| run.terminal_misfiled),
             accepted: count(|run| run.accepted),
             lost: count(|run| run.lost),
+            left: count(|run| run.left),
             duplicates: count(|run| run.duplicates),
             drain_s: middle(&|run| run.drain_s),
             physical_s: middle(&|run| run.physical_s),
@@ -127,7 +138,7 @@ impl Figures {
 #[derive(Default)]
 struct Seen {
     delivered: u64,
-    refused: bool,
+    refused_for_good: bool,
     first_us: Option<u64>,
 }
 
@@ -182,6 +193,7 @@ mod tests {
             arrivals: 1,
             throttled: 0,
             refused: 0,
+            refused_for_good: 0,
             delivered,
             repeats_deduplicated: 0,
             unanswered: 0,
@@ -192,17 +204,29 @@ mod tests {
             timeline: Vec::new(),
         };
         let pushed_at_us = [("a".to_owned(), 1_000), ("b".to_owned(), 3_000)];
+        let filed = ["c".to_owned(), "b".to_owned()];
         let end = SenderEnd {
             pushed: 4,
-            filed: 1,
+            filed: &filed,
             held_us: vec![(2_500, 8_000)],
             pushed_at_us: &pushed_at_us,
             ..SenderEnd::default()
         };
         let figures = Figures::of(&Launch::default(), &ledger, &end);
         assert_eq!((figures.accepted, figures.lost, figures.duplicates), (2, 1, 1));
-        assert_eq!((figures.terminal_misfiled, figures.throttled_share), (1, 0.25));
+        assert_eq!(
+            (figures.terminal_misfiled, figures.throttled_share),
+            (2, 0.25),
+            "never told \"not ever\""
+        );
         assert_eq!((figures.transactional_p99_ms, figures.transactional_p99_outside_holds_ms), (6.0, 1.0));
         assert!(!figures.keeps_its_word());
+        let stuck = SenderEnd { pushed: 3, left: 1, ended_us: 60_000_000, ..SenderEnd::default() };
+        let figures = Figures::of(&Launch::default(), &ledger, &stuck);
+        assert_eq!(
+            (figures.left, figures.drain_s, figures.keeps_its_word()),
+            (1, 60.0, false),
+            "it did not drain"
+        );
     }
 }

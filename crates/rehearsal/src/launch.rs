@@ -121,8 +121,9 @@ impl Launch {
         within("rate", self.rate, 0.01, 10_000.0)?;
         within("multiplier", self.multiplier, 0.01, 100.0)?;
         within("workers", self.workers as f64, 1.0, 64.0)?;
-        if self.transactional_rate >= self.rate {
-            return Err(Fault::new("transactional_rate", "must be below the rate, or it never drains"));
+        let last = self.limit_schedule.last().map_or(self.rate, |step| step.rate_per_s);
+        if self.transactional_rate >= last {
+            return Err(Fault::new("transactional_rate", "must be below the last rate, or it never drains"));
         }
         self.scenario().check()
     }

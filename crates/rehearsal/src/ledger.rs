@@ -72,6 +72,9 @@ pub struct LedgerEntry {
     pub throttled: u32,
     /// Requests answered with any other error.
     pub refused: u32,
+    /// Of those, the ones that no waiting mends: "not ever".
+    #[serde(default)]
+    pub refused_for_good: u32,
     /// Times the message was delivered; above 1 the recipient got it again.
     pub delivered: u32,
     /// Repeats recognised and not delivered again.

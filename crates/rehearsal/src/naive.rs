@@ -21,8 +21,8 @@ const POOL: usize = 32;
 pub struct NaiveEnd {
     /// Jobs pushed.
     pub pushed: u64,
-    /// Filed as failed.
-    pub failed: u64,
+    /// The keys of those filed as failed.
+    pub failed: Vec<String>,
     /// Not yet done when it was stopped.
     pub left: u64,
     /// Key → when it was pushed.
@@ -40,7 +40,7 @@ struct Job {
 struct List {
     jobs: VecDeque<Job>,
     open: u64,
-    failed: u64,
+    failed: Vec<String>,
 }
 
 /// How one request ends: whether the remote side said ok.
@@ -52,7 +52,7 @@ pub trait Post: Clone + Send + Sync + 'static {
 /// Sends the launch. `rate_per_s` is what its configuration says; `most` ends it.
 pub async fn send(launch: &Launch, post: impl Post, now_us: fn() -> u64, most: Duration) -> NaiveEnd {
     let list = Arc::new(Mutex::new(List::default()));
-    let (began, mut end) = (Instant::now(), NaiveEnd::default());
+    let (began, began_us, mut end) = (Instant::now(), now_us(), NaiveEnd::default());
     let pool = Arc::new(tokio::sync::Semaphore::new(POOL));
     let mut every = tokio::time::interval(Duration::from_secs_f64(1.0 / (launch.rate * launch.multiplier)));
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
@@ -69,7 +69,9 @@ pub async fn send(launch: &Launch, post: impl Post, now_us: fn() -> u64, most: D
         }
         while transactional < launch.transactional_by(at_s) {
             let key = format!("transactional:{transactional}");
-            end.pushed_at_us.push((key.clone(), now_us()));
+            // From when it was due, however long the pool was busy.
+            let due_s = (transactional + 1) as f64 / launch.transactional_rate;
+            end.pushed_at_us.push((key.clone(), began_us + (due_s * 1e6) as u64));
             pushed.push(key);
             transactional += 1;
         }
@@ -84,8 +86,8 @@ pub async fn send(launch: &Launch, post: impl Post, now_us: fn() -> u64, most: D
             finish(&mut list.lock().expect("no holder panics"), job, ok);
         });
     }
-    let list = list.lock().expect("no holder panics");
-    (end.failed, end.left) = (list.failed, list.open);
+    let mut list = list.lock().expect("no holder panics");
+    (end.failed, end.left) = (std::mem::take(&mut list.failed), list.open);
     end
 }
 
@@ -106,5 +108,7 @@ fn finish(list: &mut List, mut job: Job, ok: bool) {
         return;
     }
     list.open -= 1;
-    list.failed += u64::from(!ok);
+    if !ok {
+        list.failed.push(job.key);
+    }
 }

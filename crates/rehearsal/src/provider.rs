@@ -183,7 +183,7 @@ impl Provider {
                 Ending::Answer(Reply::throttled(&self.scenario, now.unix_us))
             }
             Judgement::UnknownCredential => {
-                self.book.refuse(line);
+                self.book.refuse(line, 401);
                 Ending::Answer(Reply::refused(401, "unknown_credential"))
             }
             Judgement::Error(error) => {
@@ -208,7 +208,7 @@ impl Provider {
         }
         match error.status {
             429 => self.book.throttle(line, now.unix_us),
-            _ => self.book.refuse(line),
+            status => self.book.refuse(line, status),
         }
     }
 

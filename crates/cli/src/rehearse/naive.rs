@@ -45,7 +45,8 @@ pub(super) async fn run(launch: &Launch, quiet: bool) -> anyhow::Result<(Figures
     let told = SenderEnd {
         began_us,
         pushed: end.pushed,
-        filed: end.failed,
+        ended_us: now_us(),
+        filed: &end.failed,
         left: end.left,
         pushed_at_us: &end.pushed_at_us,
         ..SenderEnd::default()

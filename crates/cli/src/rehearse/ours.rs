@@ -12,14 +12,16 @@ use paceline_core::config::{Config, Sources};
 use paceline_rehearsal::chart::Panel;
 use paceline_rehearsal::figures::SenderEnd;
 use paceline_rehearsal::{Figures, Launch, Sandbox};
-use paceline_store::{ClassRef, Depths, PaceDecision, RedisStore, Store};
+use paceline_store::{ClassRef, Cursor, Depths, PaceDecision, RedisStore, Store};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
 
 /// One account: transactional before bulk, the limit as it is believed to be.
 const SETTINGS: &str = r#"
@@ -67,14 +69,20 @@ pub(super) async fn run(launch: &Launch, quiet: bool) -> anyhow::Result<(Figures
     let at = Classes { bulk: class(&config, "bulk")?, transactional: class(&config, "transactional")? };
     let signals = Signals::default();
     let running = Running::start(config, Parts::Admin, &signals).await?;
-    let api = Api::at(format!("http://{}", running.api.context("the API listens")?), None)?;
+    let base = format!("http://{}", running.api.context("the API listens")?);
+    let (api, urgent_api) = (Api::at(base.clone(), None)?, Api::at(base, None)?);
     let mut workers = Workers::start(launch, &file)?;
+    // The provider's schedule begins with the launch, not with the start of its server.
+    sandbox.reset();
     let began_us = now_us();
+    let urgent = Urgent::start(launch, urgent_api);
     let watched = tokio::select! {
-        watched = watch(launch, &running.store, &at, api, quiet) => watched?,
+        watched = watch(launch, &running.store, &at, api, urgent, quiet) => watched?,
         error = change(launch, &sandbox) => return Err(error),
         error = workers.kill_one(launch, &file) => return Err(error),
     };
+    let ended_us = now_us();
+    let filed = filed(&running.store, &at).await?;
     let budget = running.store.pace(&at.bulk, &at.bulk.budgets[0]).await?;
     let decisions = running.store.decisions(&at.bulk, &at.bulk.budgets[0], 200).await?;
     workers.stop().await;
@@ -84,10 +92,11 @@ pub(super) async fn run(launch: &Launch, quiet: bool) -> anyhow::Result<(Figures
     redis.stop().await;
     let end = SenderEnd {
         began_us,
+        ended_us,
         pushed: watched.pushed,
-        filed: watched.filed,
+        filed: &filed,
         left: watched.left,
-        holds: budget.heard.episodes,
+        holds: budget.heard.episodes.max(watched.holds_us.len() as u64),
         held_us: watched.delayed_us,
         pushed_at_us: &watched.pushed_at_us,
     };
@@ -199,7 +208,6 @@ pub(super) async fn change(launch: &Launch, sandbox: &Sandbox) -> anyhow::Error 
 #[derive(Default)]
 struct Watched {
     pushed: u64,
-    filed: u64,
     left: u64,
     pushed_at_us: Vec<(String, u64)>,
     /// Each hold, and each with the time its release takes.
@@ -213,6 +221,7 @@ async fn watch(
     store: &RedisStore,
     at: &Classes,
     api: Api,
+    urgent: Urgent,
     quiet: bool,
 ) -> anyhow::Result<Watched> {
     let (mut seen, began) = (Watched::default(), Instant::now());
@@ -220,7 +229,7 @@ async fn watch(
     let patience = Duration::from_secs_f64(launch.physical_s() * 4.0 + 120.0);
     let mut every = tokio::time::interval(WATCH);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut bulk, mut transactional, mut is_through) = (0, 0, false);
+    let mut bulk = 0;
     loop {
         every.tick().await;
         let at_s = began.elapsed().as_secs_f64();
@@ -233,21 +242,18 @@ async fn watch(
                 every.reset_immediately();
             }
         }
-        while !is_through && transactional < launch.transactional_by(at_s) {
-            let key = format!("transactional:{transactional}");
-            seen.pushed_at_us.push((key.clone(), now_us()));
-            api.post("/v1/jobs", &job("transactional", &key)).await?;
-            transactional += 1;
+        let (depths, others) = (store.depths(&at.bulk).await?, store.depths(&at.transactional).await?);
+        note_hold(&mut seen, &depths, &others, store, at).await?;
+        bars.tell(&depths, &others);
+        seen.left = open(&depths) + open(&others);
+        if bulk == launch.bulk && open(&depths) == 0 {
+            urgent.stop.cancel();
         }
-        let (depths, urgent) = (store.depths(&at.bulk).await?, store.depths(&at.transactional).await?);
-        note_hold(&mut seen, &depths, &urgent, store, at).await?;
-        bars.tell(&depths, &urgent);
-        seen.pushed = bulk + transactional;
-        seen.left = open(&depths) + open(&urgent);
-        seen.filed = dead(&depths) + dead(&urgent);
-        is_through |= bulk == launch.bulk && open(&depths) == 0;
-        if is_through && seen.left == 0 || began.elapsed() > patience {
+        if urgent.pushing.is_finished() && seen.left == 0 || began.elapsed() > patience {
             bars.clear();
+            urgent.stop.cancel();
+            seen.pushed_at_us = urgent.pushing.await??;
+            seen.pushed = bulk + seen.pushed_at_us.len() as u64;
             return Ok(seen);
         }
     }
@@ -285,9 +291,53 @@ fn open(depths: &Depths) -> u64 {
     depths.waiting() + depths.of(State::InFlight)
 }
 
-fn dead(depths: &Depths) -> u64 {
+/// The keys of what was filed as failed or dead.
+async fn filed(store: &RedisStore, at: &Classes) -> anyhow::Result<Vec<String>> {
     use paceline_core::State;
-    [State::Failed, State::Deferred, State::Unconfirmed].map(|state| depths.of(state)).into_iter().sum()
+    let mut keys = Vec::new();
+    for class in [&at.bulk, &at.transactional] {
+        for state in [State::Failed, State::Deferred, State::Unconfirmed] {
+            let mut after = Cursor::default();
+            loop {
+                let page = store.list(class, state, &after, 200).await?;
+                let Some(last) = page.last() else { break };
+                after = Cursor { score_ms: last.score_ms, key: last.key.clone() };
+                keys.extend(page.into_iter().map(|listed| listed.key));
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Pushes the transactional jobs, each at its moment, whatever else is pushed meanwhile.
+struct Urgent {
+    stop: CancellationToken,
+    pushing: JoinHandle<anyhow::Result<Vec<(String, u64)>>>,
+}
+
+impl Urgent {
+    fn start(launch: &Launch, api: Api) -> Self {
+        let (stop, rate) = (CancellationToken::new(), launch.transactional_rate);
+        let stopped = stop.clone();
+        let pushing = tokio::spawn(async move {
+            let (began, began_us, mut pushed) = (Instant::now(), now_us(), Vec::new());
+            if rate <= 0.0 {
+                return Ok(pushed);
+            }
+            loop {
+                let due = Duration::from_secs_f64((pushed.len() + 1) as f64 / rate);
+                tokio::select! {
+                    () = stopped.cancelled() => return Ok(pushed),
+                    () = tokio::time::sleep_until(began + due) => {}
+                }
+                // From when it was due, so that a push that is late counts as waiting.
+                let key = format!("transactional:{}", pushed.len());
+                pushed.push((key.clone(), began_us + due.as_micros() as u64));
+                api.post("/v1/jobs", &job("transactional", &key)).await?;
+            }
+        });
+        Self { stop, pushing }
+    }
 }
 
 fn job(class: &str, key: &str) -> Value {

@@ -7,7 +7,7 @@ use paceline_rehearsal::Figures;
 /// Row by row: its name, how it is written, and what it means.
 type Row = (&'static str, fn(&Figures) -> String, &'static str);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     ("attempts", |f| f.attempts.to_string(), "requests at the provider"),
     ("throttled", |f| percent(f.throttled_share), "of those refused as too many"),
     ("holds", |f| f.holds.to_string(), "times it was told to wait and waited"),
@@ -18,6 +18,7 @@ const ROWS: [Row; 14] = [
         "filed as failed, and the provider never said \"not ever\"",
     ),
     ("lost", |f| f.lost.to_string(), "pushed and nowhere"),
+    ("left", |f| f.left.to_string(), "still waiting at the end: it did not drain"),
     ("duplicates", |f| f.duplicates.to_string(), "messages delivered twice"),
     ("drain", |f| format!("{:.1} s", f.drain_s), "until the last job's first acceptance"),
     ("physical", |f| format!("{:.1} s", f.physical_s), "what a sender needs that knows everything"),
@@ -51,7 +52,7 @@ pub(super) fn medians(launches: &[(&String, Figures, Option<&Figures>)]) -> anyh
     let mut header = vec![""];
     for (name, _, naive) in launches {
         header.push(name);
-        header.extend(naive.map(|_| "naive"));
+        header.extend(naive.map(|_| "naive, one run"));
     }
     header.push("");
     let rows = ROWS.iter().map(|(name, write, note)| {

@@ -24,6 +24,11 @@ pub(crate) struct Book {
     messages: u64,
 }
 
+/// "Not ever", as against a matter of time: a refusal that no waiting mends.
+fn is_for_good(status: u16) -> bool {
+    matches!(status, 400..=499 | 501 | 505) && !matches!(status, 402 | 408 | 421 | 425 | 429)
+}
+
 impl Book {
     /// Forgets everything but the count of messages.
     pub(crate) fn clear(&mut self) {
@@ -93,6 +98,7 @@ impl Book {
             arrivals: 0,
             throttled: 0,
             refused: 0,
+            refused_for_good: 0,
             delivered: 0,
             repeats_deduplicated: 0,
             unanswered: 0,
@@ -113,9 +119,12 @@ impl Book {
         self.second(now_us).throttled += 1;
     }
 
-    pub(crate) fn refuse(&mut self, line: Line) {
+    /// With this status.
+    pub(crate) fn refuse(&mut self, line: Line, status: u16) {
         self.summary.refused += 1;
-        self.entries[line.0].refused += 1;
+        let entry = &mut self.entries[line.0];
+        entry.refused += 1;
+        entry.refused_for_good += u32::from(is_for_good(status));
     }
 
     pub(crate) fn leave_unanswered(&mut self, line: Line) {

@@ -287,6 +287,7 @@ fn a_line_tells_the_whole_story_of_its_send_id() {
         arrivals: 3,
         throttled: 1,
         refused: 0,
+        refused_for_good: 0,
         delivered: 1,
         repeats_deduplicated: 1,
         unanswered: 0,
