@@ -53,6 +53,11 @@ impl MemoryStore {
         self.world().now_ms += ms;
     }
 
+    /// A copy that goes its own way from here: what a snapshot or an append-only file is to Redis.
+    pub fn snapshot(&self) -> Self {
+        Self { world: Arc::new(Mutex::new(self.world().clone())) }
+    }
+
     /// The counts of the last `minutes` minutes, oldest first: `(minute, {code|outcome|state: n})`.
     pub fn counts(&self, class: &ClassRef, minutes: u64) -> Vec<(u64, Vec<(String, u64)>)> {
         self.world().counts(class, minutes)
