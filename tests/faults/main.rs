@@ -6,6 +6,7 @@ mod lost_replies;
 mod panics;
 mod poison;
 mod readiness;
+mod reconcile;
 mod records;
 mod redis_away;
 mod redis_refuses;

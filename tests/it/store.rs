@@ -154,7 +154,8 @@ suite! {
         waiting_scheduled_and_ages_are_separate_numbers
         pages_go_on_within_one_score_by_the_bytes_of_the_key
         entries_that_leave_meanwhile_do_not_shift_the_pages
-        thousands_of_one_moment_are_all_listed;
+        thousands_of_one_moment_are_all_listed
+        a_job_is_moved_only_while_it_is_as_it_was_seen;
     unreadable:
         they_are_claimed_with_the_others_and_parked_untouched
         they_are_reaped_like_any_other

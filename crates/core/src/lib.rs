@@ -19,6 +19,7 @@ pub mod pace;
 pub mod policy;
 pub mod quota;
 pub mod rate_limit_reset;
+pub mod reconcile;
 pub mod request;
 pub mod retry_after;
 pub mod send_id;

@@ -20,6 +20,7 @@ mod world;
 
 use crate::keys::{BudgetRef, ClassRef};
 use crate::movement::*;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::State;
 use paceline_core::budget::Limits;
@@ -180,6 +181,10 @@ impl Store for MemoryStore {
 
     async fn explain(&self, class: &ClassRef, key: Option<&str>) -> Result<Option<Explained>> {
         self.world().explain(class, key)
+    }
+
+    async fn reconcile(&self, class: &ClassRef, jobs: &[Reconcile]) -> Result<Vec<Reconciled>> {
+        Ok(self.world().reconcile(class, jobs))
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

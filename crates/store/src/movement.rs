@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::keys::{BudgetRef, ClassRef};
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::budget::Limits;
 use paceline_core::decide::{HoldCause, Probe};
@@ -442,6 +443,12 @@ pub trait Store: Send + Sync + 'static {
     fn get(&self, class: &ClassRef, key: &str) -> impl Future<Output = Result<Option<Stored>>> + Send;
     /// How deep a class is.
     fn depths(&self, class: &ClassRef) -> impl Future<Output = Result<Depths>> + Send;
+    /// Jobs looked at, record and indexes together, or moved to where they belong; at most 200.
+    fn reconcile(
+        &self,
+        class: &ClassRef,
+        jobs: &[Reconcile],
+    ) -> impl Future<Output = Result<Vec<Reconciled>>> + Send;
     /// A page of a state, oldest first.
     fn list(
         &self,

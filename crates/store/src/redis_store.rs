@@ -3,6 +3,7 @@
 mod answers;
 mod call;
 mod clock;
+mod scan;
 mod server;
 mod spec;
 pub(crate) mod wake;
@@ -12,6 +13,7 @@ use crate::error::StoreError;
 use crate::keys::{BudgetRef, ClassRef, Keys};
 use crate::movement::*;
 use crate::order;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::scripts::{self, Script};
 pub use server::{ServerFacts, Stranded};
 
@@ -372,6 +374,23 @@ impl Store for RedisStore {
             .arg(spec::of_claim(class, self.clock.now_ms()))
             .arg(key.unwrap_or_default());
         self.run(call).await?.explained()
+    }
+
+    async fn reconcile(&self, class: &ClassRef, jobs: &[Reconcile]) -> Result<Vec<Reconciled>> {
+        let names = || jobs.iter().map(|job| job.key.as_str());
+        let mut call = self
+            .call(&scripts::RECONCILE, class)
+            .keys(self.job_keys(class, names()))
+            .keys(self.body_keys(class, names()))
+            .arg(COUNT_TTL_S);
+        for job in jobs {
+            let (seen, target) = job
+                .mend
+                .as_ref()
+                .map_or((&[][..], 0), |(seen, target)| (seen, target.map_or(0, State::number)));
+            call = call.arg(&job.key).arg(seen).arg(target);
+        }
+        self.run(call).await?.reconciled(jobs)
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

@@ -70,6 +70,7 @@ scripts! {
     PACE "pace": Reads ["budget" "quota"];
     PUSH "push": Adds ["record" "find" "fault"];
     REAP "reap": Frees ["record" "heads" "claimed"];
+    RECONCILE "reconcile": Frees [];
     REPLAY "replay": Frees ["record" "find"];
     SETTLE "settle": Frees ["record" "find" "hold" "signal" "quota" "heard" "order" "moves" "live" "late"];
     START "start": Frees ["record"];

@@ -11,6 +11,7 @@ mod health;
 mod lane;
 mod pacer;
 mod reaper;
+mod reconciler;
 mod settler;
 mod sweeper;
 mod worker;

@@ -4,7 +4,7 @@ use crate::claimer::Claimer;
 use crate::health::Health;
 use crate::lane::{Lane, Running};
 use crate::settler::Settler;
-use crate::{pacer, reaper, sweeper};
+use crate::{pacer, reaper, reconciler, sweeper};
 use paceline_store::{RedisStore, Store};
 use std::future::Future;
 use std::sync::Arc;
@@ -142,12 +142,17 @@ fn loops(
         let (running, stop) = (running.clone(), stop.clone());
         move || pacer::run(running.clone(), stop.clone())
     };
+    let reconcile = {
+        let (running, stop) = (running.clone(), stop.clone());
+        move || reconciler::run(running.clone(), stop.clone())
+    };
     vec![
         declare,
         tokio::spawn(kept_alive("claimer", stop.clone(), claim)),
         tokio::spawn(kept_alive("reaper", stop.clone(), reap)),
         tokio::spawn(kept_alive("sweeper", stop.clone(), sweep)),
         tokio::spawn(kept_alive("pacer", stop.clone(), pace)),
+        tokio::spawn(kept_alive("reconciler", stop.clone(), reconcile)),
     ]
 }
 
