@@ -1,6 +1,7 @@
 //! What breaks, end to end: workers killed, Redis gone, replies lost; the ledger is checked after each.
 
 mod doctor;
+mod failover;
 mod killed;
 mod lost_replies;
 mod panics;

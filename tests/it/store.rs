@@ -148,7 +148,8 @@ suite! {
         an_erased_job_keeps_its_receipt_and_so_its_key
         an_erase_removes_every_word_of_the_content
         a_sweep_forgets_the_oldest_in_chunks
-        a_sweep_touches_nothing_that_waits;
+        a_sweep_touches_nothing_that_waits
+        a_job_that_is_held_and_believed_to_wait_is_doubted;
     looks:
         a_class_that_never_was_is_empty
         waiting_scheduled_and_ages_are_separate_numbers

@@ -113,6 +113,10 @@ impl Store for MemoryStore {
         Ok(self.world().settle(class, trips, settlements))
     }
 
+    async fn doubt(&self, class: &ClassRef, jobs: &[HeldJob]) -> Result<Vec<Doubted>> {
+        Ok(self.world().doubt(class, jobs))
+    }
+
     async fn reap(&self, class: &ClassRef, max_jobs: usize, lease_ms: u64) -> Result<Batch> {
         Ok(self.world().reap(class, max_jobs, lease_ms))
     }

@@ -152,6 +152,20 @@ pub enum Settled {
     Held(HoldCause),
 }
 
+/// A job that a worker believes it holds: its key, its birth, the end of its lease.
+pub type HeldJob = (String, [u8; 8], u64);
+
+/// What Redis makes of a job that a worker believes it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubted {
+    /// Its lease stands.
+    Held,
+    /// Its claim was forgotten: it is unconfirmed now.
+    Doubted,
+    /// Somebody else has it, or it went on.
+    Elsewhere,
+}
+
 /// What became of one replayed dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replayed {
@@ -375,6 +389,8 @@ pub trait Store: Send + Sync + 'static {
         trips: &Trips,
         settlements: &[Settlement],
     ) -> impl Future<Output = Result<Vec<Settled>>> + Send;
+    /// Jobs that a worker holds and whose claim Redis may have forgotten; at most 200.
+    fn doubt(&self, class: &ClassRef, jobs: &[HeldJob]) -> impl Future<Output = Result<Vec<Doubted>>> + Send;
     /// Lapsed leases, under a new short one.
     fn reap(
         &self,

@@ -61,6 +61,7 @@ scripts! {
     CLAIM "claim": Adds ["record" "hold" "budget" "share" "quota" "gate" "claimed" "heads" "expire" "repeat" "spend"];
     DECLARE "declare": Adds ["budget" "limits"];
     DEPTHS "depths": Reads [];
+    DOUBT "doubt": Frees ["record" "find"];
     ERASE "erase": Frees ["record" "find"];
     EXPLAIN "explain": Reads ["record" "find" "hold" "budget" "share" "quota" "gate" "heads"];
     GET "get": Reads ["find"];

@@ -8,6 +8,7 @@ mod attempt;
 mod backoff;
 mod claimer;
 mod health;
+mod in_hand;
 mod lane;
 mod pacer;
 mod reaper;

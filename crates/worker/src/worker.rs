@@ -5,6 +5,7 @@ use crate::health::Health;
 use crate::lane::{Lane, Running};
 use crate::settler::Settler;
 use crate::{pacer, reaper, reconciler, sweeper};
+use paceline_core::Name;
 use paceline_store::{RedisStore, Store};
 use std::future::Future;
 use std::sync::Arc;
@@ -183,11 +184,10 @@ async fn finish(attempts: &TaskTracker, grace: Duration, abort: &CancellationTok
 }
 
 async fn wake(waker: paceline_store::Waker, running: Vec<Arc<Running>>) {
-    waker
-        .run(move |class| {
-            for running in running.iter().filter(|running| running.lane.class.name == *class) {
-                running.woken.notify_one();
-            }
-        })
-        .await;
+    let each = |class: &Name, act: fn(&Running)| {
+        running.iter().filter(|running| running.lane.class.name == *class).for_each(|running| act(running));
+    };
+    let woken = |class: &Name| each(class, |running| running.woken.notify_one());
+    let broken = |class: &Name| each(class, |running| running.in_hand.may_be_forgotten());
+    waker.run(woken, broken).await;
 }

@@ -60,17 +60,24 @@ fn redis(reader: &mut Reader) -> Option<RedisConfig> {
     let section = Section::fixed("redis");
     let url = reader.required(&section, "url", |value| {
         let url = text(value)?;
-        let known =
-            ["redis://", "rediss://", "redis+cluster://"].iter().any(|scheme| url.starts_with(scheme));
+        let known = ["redis://", "rediss://", "redis+sentinel://", "redis+cluster://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme));
         if url.is_empty() || known {
             Ok(url)
         } else {
-            Err("must start with redis://, rediss:// or redis+cluster://".into())
+            Err("must start with redis://, rediss://, redis+sentinel:// or redis+cluster://".into())
         }
     });
     let response_timeout_ms =
         reader.required(&section, "response_timeout_ms", |value| integer(value, 50, 60_000));
-    Some(RedisConfig { url: url?, response_timeout_ms: response_timeout_ms? })
+    let durability = reader.required(&section, "durability", |value| match text(value)?.as_str() {
+        "everysec" => Ok(Durability::Everysec),
+        "always" => Ok(Durability::Always),
+        "replica" => Ok(Durability::Replica),
+        _ => Err("must be everysec, always or replica".into()),
+    });
+    Some(RedisConfig { url: url?, response_timeout_ms: response_timeout_ms?, durability: durability? })
 }
 
 fn admin(reader: &mut Reader, no_tokens: bool) -> Option<AdminConfig> {

@@ -124,6 +124,17 @@ impl Answer {
         rest.iter().map(|value| text(value).map(|word| word == "ok")).collect()
     }
 
+    pub(super) fn doubted(self) -> Result<Vec<Doubted>> {
+        let (_, rest) = self.ok()?;
+        let word = |value: &Value| match text(value)?.as_str() {
+            "held" => Ok(Doubted::Held),
+            "doubted" => Ok(Doubted::Doubted),
+            "elsewhere" => Ok(Doubted::Elsewhere),
+            _ => Err(odd("a known word", value)),
+        };
+        rest.iter().map(word).collect()
+    }
+
     pub(super) fn settled(self) -> Result<Vec<Settled>> {
         self.word_pairs(|word, extra| match word {
             "moved" => State::parse(extra).map(Settled::Moved),
@@ -312,6 +323,19 @@ pub(super) fn text(value: &Value) -> Result<String> {
         Value::Int(number) => Ok(number.to_string()),
         Value::BulkString(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
         _ => Err(odd("a text", value)),
+    }
+}
+
+/// The texts of a flat answer, field and value alike; empty where it is anything else.
+pub(super) fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(values) => values.iter().filter_map(|value| text(value).ok()).collect(),
+        Value::Map(pairs) => pairs
+            .iter()
+            .flat_map(|(field, value)| [field, value])
+            .filter_map(|value| text(value).ok())
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
