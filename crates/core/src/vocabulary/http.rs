@@ -1,10 +1,9 @@
 //! The built-in HTTP table: status → outcome, with the sections of RFC 9110 where one settles it.
 
-use super::{Locator, ProviderRules, Verdict};
+use super::facts::Facts;
+use super::{ProviderRules, Verdict, wait};
 use crate::answer::HttpAnswer;
 use crate::outcome::{Outcome, Scope};
-use crate::{rate_limit_reset, retry_after, text};
-use serde_json::Value;
 
 /// What a status means before headers and body are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,35 +50,40 @@ fn word(status: u16) -> Word {
 }
 
 /// Turns the facts of an HTTP answer into a meaning.
-pub fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verdict {
-    let code = answer.status.to_string();
-    let wait_ms = answer
-        .header("retry-after")
-        .and_then(|value| retry_after::parse(value, answer.header("date"), now_ms))
-        .or_else(|| reset_ms(answer, now_ms));
-    let (outcome, rule) = meaning(answer, rules, wait_ms);
-    Verdict {
-        outcome,
-        rule: format!("http:{rule}"),
-        code,
-        snippet: text::bounded(&answer.body, text::SNIPPET_BYTES),
+pub(super) fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verdict {
+    let facts = Facts::http(answer);
+    let code = rules.code(&answer.status.to_string(), &facts);
+    if let Some(verdict) = rules.verdict(&facts, &code, || rules.message_id(&facts), now_ms) {
+        return verdict;
     }
+    let is_throttled =
+        answer.status == 429 || answer.status == 403 && throttle_evidence(answer, None).is_some();
+    let wait_ms = wait::default_ms(&facts, is_throttled, now_ms);
+    let (outcome, rule) = meaning(answer, rules, &facts, &code, wait_ms);
+    let scope = match outcome {
+        Outcome::Throttled { scope, .. } => Some(scope),
+        _ => None,
+    };
+    let reason = outcome.reason().to_owned();
+    Verdict { outcome, rule: format!("http:{rule}"), code, reason, scope, ..Verdict::default() }
 }
 
-/// Without a `Retry-After` a throttle may say by other headers when it ends.
-fn reset_ms(answer: &HttpAnswer, now_ms: u64) -> Option<u64> {
-    let throttled = answer.status == 429 || answer.status == 403 && throttle_evidence(answer, None).is_some();
-    if throttled { rate_limit_reset::wait_ms(answer, now_ms) } else { None }
-}
-
-fn meaning(answer: &HttpAnswer, rules: &ProviderRules, retry_after_ms: Option<u64>) -> (Outcome, String) {
+fn meaning(
+    answer: &HttpAnswer,
+    rules: &ProviderRules,
+    facts: &Facts<'_>,
+    code: &str,
+    retry_after_ms: Option<u64>,
+) -> (Outcome, String) {
     let status = answer.status.to_string();
     let reason = || reason(answer.status);
     let throttled = |scope| Outcome::Throttled { retry_after_ms, scope };
     let transient = || Outcome::Transient { reason: reason().into(), retry_after_ms };
     let outcome = match word(answer.status) {
-        Word::Success => return success(answer, rules),
-        Word::Ambiguous if answer.status < 300 && rules.success.is_some() => return success(answer, rules),
+        Word::Success => return success(answer.status, rules, facts),
+        Word::Ambiguous if answer.status < 300 && rules.success.is_some() => {
+            return success(answer.status, rules, facts);
+        }
         Word::Throttled => throttled(Scope::Credential),
         Word::AccountThrottled => throttled(Scope::Account),
         Word::QuotaSpent => Outcome::QuotaSpent { retry_after_ms },
@@ -94,7 +98,7 @@ fn meaning(answer: &HttpAnswer, rules: &ProviderRules, retry_after_ms: Option<u6
         Word::Ambiguous => Outcome::Ambiguous { reason: reason().into(), retry_after_ms },
         Word::Terminal => Outcome::Terminal { reason: reason().into() },
         Word::SenderRefused => Outcome::SenderRefused { reason: reason().into() },
-        Word::Unknown => Outcome::Unknown { code: status.clone(), retry_after_ms },
+        Word::Unknown => Outcome::Unknown { code: code.to_owned(), retry_after_ms },
     };
     (outcome, status)
 }
@@ -117,34 +121,17 @@ fn throttle_evidence(answer: &HttpAnswer, retry_after_ms: Option<u64>) -> Option
     spent.then_some("remaining-0")
 }
 
-fn success(answer: &HttpAnswer, rules: &ProviderRules) -> (Outcome, String) {
-    let body: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    if let Some((pointer, wanted)) = &rules.success {
-        let found = body.as_ref().and_then(|body| body.pointer(pointer)).and_then(plain);
-        if found.as_deref() != Some(wanted) {
-            let reason = format!("http {} without {pointer} = {wanted:?}", answer.status);
-            return (Outcome::ambiguous(reason), format!("{}-success", answer.status));
-        }
+fn success(status: u16, rules: &ProviderRules, facts: &Facts<'_>) -> (Outcome, String) {
+    if rules.success.as_ref().is_some_and(|success| !success.holds(facts)) {
+        let reason = format!("http {status} without what the success rule asks for");
+        return (Outcome::ambiguous(reason), format!("{status}-success"));
     }
-    let message_id = rules.message_id.as_ref().and_then(|locator| match locator {
-        Locator::Header(name) => answer.header(name).map(str::to_owned),
-        Locator::Body(pointer) => body.as_ref().and_then(|body| body.pointer(pointer)).and_then(plain),
-    });
-    (Outcome::Accepted { message_id }, answer.status.to_string())
-}
-
-/// A text or number as text: providers write the same code both ways.
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    }
+    (Outcome::Accepted { message_id: rules.message_id(facts) }, status.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Condition, Locator, Pointer};
     use super::*;
     use proptest::prelude::*;
 
@@ -241,10 +228,11 @@ mod tests {
 
     #[test]
     fn a_success_rule_is_asked_of_every_2xx() {
-        let rules = ProviderRules {
-            success: Some(("/status".into(), "0".into())),
-            message_id: Some(Locator::Body("/id".into())),
-        };
+        let rules = ProviderRules::new(
+            Some(Condition::body_is(Pointer::parse("/status").unwrap(), "0")),
+            Some(Locator::parse("body:/id").unwrap()),
+            Vec::new(),
+        );
         let meaning = |body: &str| classify(&answer(200, &[], body), &rules, NOW_MS).outcome;
         assert_eq!(meaning(r#"{"status":0,"id":12}"#), Outcome::Accepted { message_id: Some("12".into()) });
         assert_eq!(meaning(r#"{"status":"0"}"#), Outcome::Accepted { message_id: None });
@@ -259,7 +247,7 @@ mod tests {
             let mut answer = answer(status, &[("retry-after", &wait)], "");
             answer.body = body;
             let verdict = classify(&answer, &ProviderRules::default(), NOW_MS);
-            prop_assert!(verdict.snippet.len() <= text::SNIPPET_BYTES);
+            prop_assert!(verdict.rule.starts_with("http:"));
         }
     }
 }
