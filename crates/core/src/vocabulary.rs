@@ -47,17 +47,15 @@ pub struct Verdict {
     pub snippet: String,
 }
 
-impl Default for Verdict {
-    fn default() -> Self {
-        Self {
-            outcome: Outcome::Unknown { code: String::new(), retry_after_ms: None },
-            code: String::new(),
-            rule: String::new(),
-            reason: String::new(),
-            scope: None,
-            max_spent: None,
-            snippet: String::new(),
-        }
+impl Verdict {
+    /// What a protocol's own table says.
+    fn of_table(outcome: Outcome, code: String, rule: String) -> Self {
+        let scope = match outcome {
+            Outcome::Throttled { scope, .. } => Some(scope),
+            _ => None,
+        };
+        let reason = outcome.reason().to_owned();
+        Self { outcome, code, rule, reason, scope, max_spent: None, snippet: String::new() }
     }
 }
 
@@ -166,12 +164,6 @@ fn broke(
     let facts = Facts::link(kind, phase, error);
     // A worker that ended is no word of the remote side: no rule may give it a meaning.
     let by_rule = if phase == SHUTDOWN { None } else { rules.verdict(&facts, phase, || None, now_ms) };
-    let verdict = by_rule.unwrap_or_else(|| Verdict {
-        outcome,
-        code: phase.into(),
-        rule: format!("link:{kind}"),
-        reason: phase.into(),
-        ..Verdict::default()
-    });
+    let verdict = by_rule.unwrap_or_else(|| Verdict::of_table(outcome, phase.into(), format!("link:{kind}")));
     Verdict { snippet: text::bounded(error.as_bytes(), text::SNIPPET_BYTES), ..verdict }
 }

@@ -14,8 +14,6 @@ enum Word {
     QuotaSpent,
     /// Throttled with a `Retry-After`, transient without.
     Overloaded,
-    /// Throttled with evidence in the headers, terminal without.
-    Forbidden,
     Transient,
     Ambiguous,
     Terminal,
@@ -34,13 +32,13 @@ fn word(status: u16) -> Word {
         300..=399 => Word::SenderRefused,
         401 | 407 | 511 => Word::SenderRefused,
         402 => Word::QuotaSpent,
-        403 => Word::Forbidden,
         // §15.5.9, §15.5.20, RFC 8470 §5.2, RFC 4918 §11.3: not acted on; the same again later may do.
         408 | 417 | 421 | 423 | 425 | 507 => Word::Transient,
         429 => Word::Throttled,
         503 | 529 => Word::Overloaded,
         509 => Word::AccountThrottled,
-        400 | 404 | 405 | 406 | 410..=416 | 422 | 426 | 428 | 431 | 451 => Word::Terminal,
+        // 403 with evidence of a throttle in its headers never comes here.
+        400 | 403..=405 | 406 | 410..=416 | 422 | 426 | 428 | 431 | 451 => Word::Terminal,
         501 | 505 | 506 | 508 | 510 => Word::Terminal,
         // 500, 502, 504 and every edge's invention (520–527, 530, 598, 599): the message may have gone out.
         500..=599 => Word::Ambiguous,
@@ -56,33 +54,32 @@ pub(super) fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) 
     if let Some(verdict) = rules.verdict(&facts, &code, || rules.message_id(&facts), now_ms) {
         return verdict;
     }
-    let is_throttled =
-        answer.status == 429 || answer.status == 403 && throttle_evidence(answer, None).is_some();
-    let wait_ms = wait::default_ms(&facts, is_throttled, now_ms);
-    let (outcome, rule) = meaning(answer, rules, &facts, &code, wait_ms);
-    let scope = match outcome {
-        Outcome::Throttled { scope, .. } => Some(scope),
-        _ => None,
+    let evidence = throttle_evidence(&facts, now_ms).filter(|_| answer.status == 403);
+    let wait_ms = wait::default_ms(&facts, answer.status == 429 || evidence.is_some(), now_ms);
+    let (outcome, rule) = match evidence {
+        Some(evidence) => {
+            let throttled = Outcome::Throttled { retry_after_ms: wait_ms, scope: Scope::Credential };
+            (throttled, format!("403+{evidence}"))
+        }
+        None => meaning(answer.status, rules, &facts, &code, wait_ms),
     };
-    let reason = outcome.reason().to_owned();
-    Verdict { outcome, rule: format!("http:{rule}"), code, reason, scope, ..Verdict::default() }
+    Verdict::of_table(outcome, code, format!("http:{rule}"))
 }
 
 fn meaning(
-    answer: &HttpAnswer,
+    status: u16,
     rules: &ProviderRules,
     facts: &Facts<'_>,
     code: &str,
     retry_after_ms: Option<u64>,
 ) -> (Outcome, String) {
-    let status = answer.status.to_string();
-    let reason = || reason(answer.status);
+    let reason = || reason(status);
     let throttled = |scope| Outcome::Throttled { retry_after_ms, scope };
     let transient = || Outcome::Transient { reason: reason().into(), retry_after_ms };
-    let outcome = match word(answer.status) {
-        Word::Success => return success(answer.status, rules, facts),
-        Word::Ambiguous if answer.status < 300 && rules.success.is_some() => {
-            return success(answer.status, rules, facts);
+    let outcome = match word(status) {
+        Word::Success => return success(status, rules, facts),
+        Word::Ambiguous if status < 300 && rules.success.is_some() => {
+            return success(status, rules, facts);
         }
         Word::Throttled => throttled(Scope::Credential),
         Word::AccountThrottled => throttled(Scope::Account),
@@ -91,16 +88,12 @@ fn meaning(
             return (throttled(Scope::Credential), format!("{status}+retry-after"));
         }
         Word::Overloaded | Word::Transient => transient(),
-        Word::Forbidden => match throttle_evidence(answer, retry_after_ms) {
-            Some(evidence) => return (throttled(Scope::Credential), format!("403+{evidence}")),
-            None => Outcome::Terminal { reason: reason().into() },
-        },
         Word::Ambiguous => Outcome::Ambiguous { reason: reason().into(), retry_after_ms },
         Word::Terminal => Outcome::Terminal { reason: reason().into() },
         Word::SenderRefused => Outcome::SenderRefused { reason: reason().into() },
         Word::Unknown => Outcome::Unknown { code: code.to_owned(), retry_after_ms },
     };
-    (outcome, status)
+    (outcome, status.to_string())
 }
 
 fn reason(status: u16) -> String {
@@ -111,14 +104,12 @@ fn reason(status: u16) -> String {
 }
 
 /// Some vendors answer "you are too fast" with 403 (failures 17); the headers tell it from "not allowed".
-fn throttle_evidence(answer: &HttpAnswer, retry_after_ms: Option<u64>) -> Option<&'static str> {
-    if retry_after_ms.is_some() {
+fn throttle_evidence(facts: &Facts<'_>, now_ms: u64) -> Option<&'static str> {
+    if wait::asked_ms(facts, now_ms).is_some() {
         return Some("retry-after");
     }
-    let spent = ["x-ratelimit-remaining", "ratelimit-remaining"]
-        .iter()
-        .any(|name| answer.header(name).is_some_and(|value| value == "0"));
-    spent.then_some("remaining-0")
+    let spent = ["x-ratelimit-remaining", "ratelimit-remaining"];
+    spent.iter().any(|name| facts.header(name) == Some("0")).then_some("remaining-0")
 }
 
 fn success(status: u16, rules: &ProviderRules, facts: &Facts<'_>) -> (Outcome, String) {

@@ -17,7 +17,7 @@ const MAX_REASON_BYTES: usize = 120;
 /// ```toml
 /// [[rule]]
 /// name = "daily-quota"                  # unique within its layer; the job's record names it
-/// when = { status = 429, body = { "/name" = "daily_quota_exceeded" } }
+/// when = { status = 429, body = { "/name" = "daily_quota_exceeded" } }   # a list: one of these holds
 /// outcome = "quota_spent"               # accepted, throttled, quota_spent, transient, ambiguous, terminal,
 ///                                       # sender_refused, unknown
 /// reason = "daily quota"                # in a few words; default: the name
@@ -28,7 +28,7 @@ const MAX_REASON_BYTES: usize = 120;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     name: String,
-    when: Condition,
+    when: Vec<Condition>,
     means: Means,
     reason: String,
     scope: Option<Scope>,
@@ -86,7 +86,7 @@ impl Rule {
         let mut fields = Fields::of(path, document)?;
         let name = fields.required("name", name)?;
         let when = match fields.take("when") {
-            Some((path, value)) => Condition::read(&path, &value)?,
+            Some((path, value)) => conditions(&path, &value)?,
             None => return Err(Fault::new(fields.path("when"), "is missing")),
         };
         let means = fields.required("outcome", Means::read)?;
@@ -120,7 +120,7 @@ impl Rule {
                 "is for outcome transient, ambiguous and unknown only: others spend nothing",
             );
         }
-        if self.when.protocol() == Protocol::Link && self.means == Means::Accepted {
+        if self.when.iter().any(|when| when.protocol() == Protocol::Link) && self.means == Means::Accepted {
             return refused("outcome", "cannot be accepted: nobody answered");
         }
         Ok(())
@@ -141,9 +141,9 @@ impl Rule {
         self.document["outcome"].as_str().unwrap_or_default()
     }
 
-    /// Who a throttle or a spent quota is about, where it says so.
+    /// Who a throttle or a spent quota is about; a throttle that does not say is about the credential.
     pub fn scope(&self) -> Option<Scope> {
-        self.scope
+        self.scope.or((self.means == Means::Throttled).then_some(Scope::Credential))
     }
 
     /// After how many attempts that spend a job with this answer is deferred.
@@ -157,10 +157,10 @@ impl Rule {
     }
 
     pub(super) fn knows(&self, facts: &Facts<'_>) -> bool {
-        self.when.holds(facts)
+        self.when.iter().any(|when| when.holds(facts))
     }
 
-    /// The meaning of an answer this rule knows. `own_ms` is the wait the answer names by itself.
+    /// The meaning of an answer this rule knows.
     pub(super) fn meaning(
         &self,
         facts: &Facts<'_>,
@@ -186,6 +186,18 @@ impl Rule {
             Means::SenderRefused => Outcome::SenderRefused { reason: reason() },
             Means::Unknown => Outcome::Unknown { code: code.to_owned(), retry_after_ms },
         }
+    }
+}
+
+/// One table, or a list of them of which one must hold.
+fn conditions(path: &str, value: &Value) -> Result<Vec<Condition>, Fault> {
+    match value {
+        Value::Array(items) if items.is_empty() => Err(Fault::new(path, "must name at least one condition")),
+        Value::Array(items) => {
+            let read = |(index, item)| Condition::read(&format!("{path}[{index}]"), item);
+            items.iter().enumerate().map(read).collect()
+        }
+        one => Ok(vec![Condition::read(path, one)?]),
     }
 }
 

@@ -13,9 +13,8 @@ pub(super) fn classify(answer: &SmppAnswer, rules: &ProviderRules, now_ms: u64) 
     if let Some(verdict) = rules.verdict(&facts, &code, message_id, now_ms) {
         return verdict;
     }
-    let outcome = meaning(answer, &code);
-    let reason = outcome.reason().to_owned();
-    Verdict { outcome, rule: format!("smpp:{code}"), code, reason, ..Verdict::default() }
+    let rule = format!("smpp:{code}");
+    Verdict::of_table(meaning(answer, &code), code, rule)
 }
 
 fn meaning(answer: &SmppAnswer, code: &str) -> Outcome {

@@ -102,6 +102,20 @@ fn a_rule_may_cap_what_it_knows() {
 }
 
 #[test]
+fn one_of_several_conditions_is_enough() {
+    let rule = r#"name = "slow"
+        when = [{ header = { x-type = { contains = "Throttling" } } }, { status = 400, text = "<code>throttling" }]
+        outcome = "throttled""#;
+    assert_eq!(one(rule, &http(400, &[("x-type", "ThrottlingException:x")], "")).rule, "operator:slow");
+    assert_eq!(one(rule, &http(400, &[], "<Error><Code>Throttling</Code></Error>")).rule, "operator:slow");
+    assert_eq!(one(rule, &http(400, &[], "<Error/>")).rule, "http:400");
+    let none = fault("[[rule]]\nname = \"x\"\nwhen = []\noutcome = \"terminal\"");
+    assert_eq!(none, "rule[0].when: must name at least one condition");
+    let odd = fault("[[rule]]\nname = \"x\"\nwhen = [{ status = 1 }, { text = 2 }]\noutcome = \"terminal\"");
+    assert_eq!(odd, "rule[0].when[1].text: must be a text that is not blank");
+}
+
+#[test]
 fn a_link_that_breaks_can_be_told_apart_but_not_our_own_end() {
     let rule =
         "name = \"tls\"\nwhen = { protocol = \"link\", status = \"tls\" }\noutcome = \"sender_refused\"";
