@@ -1,5 +1,6 @@
 use super::*;
 use crate::budget::Rate;
+use crate::request::Encoding;
 use url::Url;
 
 #[test]
@@ -38,6 +39,12 @@ fn addresses_and_rates_are_such() {
         let names_header = preset.idempotency.header.is_some();
         assert_eq!(names_header, preset.idempotency.deduplicates == Known::Is(true), "{}", preset.name);
     }
+}
+
+#[test]
+fn a_window_is_given_only_where_repeats_are_recognised() {
+    assert_eq!(named("resend").unwrap().dedup_window_ms(), Some(86_400_000));
+    assert!(all().iter().filter(|preset| preset.dedup_window_ms().is_some()).count() == 1);
 }
 
 #[test]

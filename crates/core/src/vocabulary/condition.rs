@@ -52,9 +52,14 @@ impl Condition {
         let body = predicates(&mut fields, "body", Pointer::parse)?;
         let text = fields.optional("text", texts)?.map(lower).unwrap_or_default();
         fields.finish()?;
-        let only_http = [("header", headers.is_empty()), ("body", body.is_empty())];
-        if let Some((key, _)) = only_http.iter().find(|(_, empty)| protocol != Protocol::Http && !empty) {
-            return Err(Fault::new(format!("{path}.{key}"), "only an HTTP answer has one"));
+        let has = [("header", !headers.is_empty()), ("body", !body.is_empty()), ("text", !text.is_empty())];
+        let may_have: &[&str] = match protocol {
+            Protocol::Http => &["header", "body", "text"],
+            Protocol::Smpp => &[],
+            Protocol::Link => &["text"],
+        };
+        if let Some((key, _)) = has.iter().find(|(key, has)| *has && !may_have.contains(key)) {
+            return Err(Fault::new(format!("{path}.{key}"), "is not part of an answer by this protocol"));
         }
         let statuses = statuses.unwrap_or_default();
         if statuses.is_empty() && headers.is_empty() && body.is_empty() && text.is_empty() {
@@ -136,14 +141,13 @@ fn protocol(value: &Value) -> Result<Protocol, String> {
 }
 
 fn wanted(protocol: Protocol, value: &Value) -> Result<Wanted, String> {
-    const WORDS: [&str; 2] = ["not_sent", "unanswered"];
     if protocol == Protocol::Link {
         let is_word = |text: &&str| text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
         let word = value.as_str().filter(|text| !text.is_empty()).filter(is_word);
-        let ours = word.filter(|word| *word != crate::outcome::SHUTDOWN);
-        return ours.map(|word| Wanted::Broke(word.into())).ok_or_else(|| {
-            format!("must be {}, or where it broke, as connect or deadline", WORDS.join(" or "))
-        });
+        let theirs = word.filter(|word| *word != crate::outcome::SHUTDOWN);
+        return theirs
+            .map(|word| Wanted::Broke(word.into()))
+            .ok_or_else(|| "must be not_sent, unanswered, or where it broke, as connect or deadline".into());
     }
     let range = match value {
         Value::Number(number) => number.as_u64().and_then(|n| u32::try_from(n).ok()).map(|n| (n, n)),

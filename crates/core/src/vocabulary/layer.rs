@@ -60,7 +60,10 @@ impl Layer {
 
     /// Reads TOML: `[[rule]]`, any number of times, and nothing else.
     pub fn from_toml(origin: Origin, text: &str) -> Result<Self, Fault> {
-        let document: Value = toml::from_str(text).map_err(|error| Fault::new("toml", error.to_string()))?;
+        let document: Value = toml::from_str(text).map_err(|error| {
+            let before = &text[..error.span().map_or(0, |span| span.start.min(text.len()))];
+            Fault::new("toml", format!("line {}: {}", before.matches('\n').count() + 1, error.message()))
+        })?;
         Self::read(origin, &document)
     }
 

@@ -81,7 +81,13 @@ fn has_one_of(value: &str, wanted: &[String]) -> bool {
 }
 
 fn scalars(value: &Value) -> Result<Vec<String>, String> {
-    some_of(value, |value| plain(value).ok_or_else(|| "must be a text, a number, true or false".into()))
+    some_of(value, |value| match value {
+        // TOML has no such number, and what is taught live must be writable to a file.
+        Value::Number(number) if number.is_u64() && !number.is_i64() => {
+            Err("is too large for a number: write it as a text".into())
+        }
+        value => plain(value).ok_or_else(|| "must be a text, a number, true or false".into()),
+    })
 }
 
 #[cfg(test)]

@@ -50,21 +50,26 @@ pub(super) enum Means {
     Unknown,
 }
 
+const WORDS: [(&str, Means); 8] = [
+    ("accepted", Means::Accepted),
+    ("throttled", Means::Throttled),
+    ("quota_spent", Means::QuotaSpent),
+    ("transient", Means::Transient),
+    ("ambiguous", Means::Ambiguous),
+    ("terminal", Means::Terminal),
+    ("sender_refused", Means::SenderRefused),
+    ("unknown", Means::Unknown),
+];
+
 impl Means {
     fn read(value: &Value) -> Result<Self, String> {
-        match value.as_str() {
-            Some("accepted") => Ok(Self::Accepted),
-            Some("throttled") => Ok(Self::Throttled),
-            Some("quota_spent") => Ok(Self::QuotaSpent),
-            Some("transient") => Ok(Self::Transient),
-            Some("ambiguous") => Ok(Self::Ambiguous),
-            Some("terminal") => Ok(Self::Terminal),
-            Some("sender_refused") => Ok(Self::SenderRefused),
-            Some("unknown") => Ok(Self::Unknown),
-            _ => Err("must be accepted, throttled, quota_spent, transient, ambiguous, terminal, \
-                      sender_refused or unknown"
-                .into()),
-        }
+        let word = value.as_str().and_then(|word| WORDS.iter().find(|(known, _)| *known == word));
+        let known = || WORDS.map(|(known, _)| known).join(", ");
+        word.map(|(_, means)| *means).ok_or_else(|| format!("must be one of {}", known()))
+    }
+
+    fn as_str(self) -> &'static str {
+        WORDS.iter().find(|(_, means)| *means == self).map_or("unknown", |(word, _)| word)
     }
 
     fn waits(self) -> bool {
@@ -137,8 +142,8 @@ impl Rule {
     }
 
     /// The word of the outcome it names.
-    pub fn outcome(&self) -> &str {
-        self.document["outcome"].as_str().unwrap_or_default()
+    pub fn outcome(&self) -> &'static str {
+        self.means.as_str()
     }
 
     /// Who a throttle or a spent quota is about; a throttle that does not say is about the credential.

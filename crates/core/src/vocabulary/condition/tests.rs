@@ -81,10 +81,14 @@ fn a_fault_names_its_field() {
         assert!(fault(json!({ "status": status })).starts_with("when.status: must be a status"), "{status}");
     }
     assert!(fault(json!({ "protocol": "link", "status": "shutdown" })).starts_with("when.status: must be"));
-    assert_eq!(
-        fault(json!({ "protocol": "smpp", "body": { "/a": 1 } })),
-        "when.body: only an HTTP answer has one"
-    );
+    for (protocol, key, value) in [
+        ("smpp", "body", json!({ "/a": 1 })),
+        ("link", "header", json!({ "a": 1 })),
+        ("smpp", "text", json!("a")),
+    ] {
+        let told = fault(json!({ "protocol": protocol, key: value }));
+        assert_eq!(told, format!("when.{key}: is not part of an answer by this protocol"));
+    }
     assert_eq!(
         fault(json!({ "header": { "a b": 1 } })),
         "when.header.\"a b\": is not a header name (RFC 9110 §5.1)"
