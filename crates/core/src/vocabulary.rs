@@ -114,12 +114,10 @@ impl ProviderRules {
         })
     }
 
-    /// The status, with the provider's own code behind it: `400/21211`.
+    /// The status, with the provider's own code behind it: `400/21211`, or `200/0+1` where parts differ.
     fn code(&self, status: &str, facts: &Facts<'_>) -> String {
-        match self.code.iter().find_map(|locator| locator.find(facts)) {
-            Some(own) => format!("{status}/{}", text::bounded(own.as_bytes(), MAX_CODE_BYTES)),
-            None => status.to_owned(),
-        }
+        let own = self.code.iter().find_map(|locator| locator.find_all(facts, MAX_CODE_BYTES));
+        own.map_or_else(|| status.to_owned(), |own| format!("{status}/{own}"))
     }
 
     fn message_id(&self, facts: &Facts<'_>) -> Option<String> {

@@ -40,8 +40,25 @@ pub(super) struct Facts<'a> {
     head: OnceCell<Vec<u8>>,
 }
 
-/// The values behind a header or pointer: the scalar ones as text, the others as `None`.
-pub(super) type Values<'a> = Vec<Option<Cow<'a, str>>>;
+/// What stands at one place of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// A text, number or truth value, as text.
+    Text(Cow<'a, str>),
+    /// A list or table.
+    Nested,
+    /// Null, or an element of a list that lacks what was asked for.
+    Nothing,
+}
+
+impl Found<'_> {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Nested | Self::Nothing => None,
+        }
+    }
+}
 
 impl<'a> Facts<'a> {
     fn new(protocol: Protocol, status: Status<'a>, http: Option<&'a HttpAnswer>, body: &'a [u8]) -> Self {
@@ -67,18 +84,18 @@ impl<'a> Facts<'a> {
     }
 
     /// Every value of a header.
-    pub(super) fn headers(&self, name: &str) -> Values<'a> {
+    pub(super) fn headers(&self, name: &str) -> Vec<Found<'a>> {
         let lines = self.http.map_or(&[][..], |answer| &answer.headers);
         let values = lines.iter().filter(|(n, _)| n == name).map(|(_, value)| value.trim());
-        values.filter(|value| !value.is_empty()).take(MOST_VALUES).map(|v| Some(v.into())).collect()
+        values.filter(|value| !value.is_empty()).take(MOST_VALUES).map(|v| Found::Text(v.into())).collect()
     }
 
     /// Every value at a place of the body; none where the body is no JSON.
-    pub(super) fn values(&self, pointer: &Pointer) -> Values<'_> {
+    pub(super) fn values(&self, pointer: &Pointer) -> Vec<Found<'_>> {
         let mut values = Vec::new();
         if let Some(document) = self.json() {
             pointer.any(document, &mut |value| {
-                values.push(plain(value));
+                values.push(found(value));
                 values.len() >= MOST_VALUES
             });
         }
@@ -100,13 +117,16 @@ impl<'a> Facts<'a> {
     }
 
     fn json(&self) -> Option<&Value> {
-        self.json.get_or_init(|| serde_json::from_slice(self.body).ok()).as_ref()
+        // Some servers put a byte order mark before their JSON.
+        let body = self.body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.body);
+        self.json.get_or_init(|| serde_json::from_slice(body).ok()).as_ref()
     }
 }
 
-fn plain(value: &Value) -> Option<Cow<'_, str>> {
+fn found(value: &Value) -> Found<'_> {
     match value {
-        Value::String(text) => Some(text.as_str().into()),
-        other => super::fields::plain(other).map(Cow::Owned),
+        Value::Null => Found::Nothing,
+        Value::String(text) => Found::Text(text.as_str().into()),
+        other => super::fields::plain(other).map_or(Found::Nested, |text| Found::Text(text.into())),
     }
 }

@@ -44,7 +44,8 @@ impl Pointer {
         &self.text
     }
 
-    /// Shows `found` every value at this place, in document order, until it answers true; whether it did.
+    /// Shows `found` every value at this place, in document order, until it answers true; whether it did. An element
+    /// that a `*` stands for and that has nothing at the rest of the path is shown as null: it must not go unseen.
     pub fn any<'a>(&self, document: &'a Value, found: &mut dyn FnMut(&'a Value) -> bool) -> bool {
         walk(&self.steps, document, found)
     }
@@ -86,8 +87,8 @@ fn index(name: &str) -> Option<usize> {
 fn walk<'a>(steps: &[Step], value: &'a Value, found: &mut dyn FnMut(&'a Value) -> bool) -> bool {
     let Some((step, rest)) = steps.split_first() else { return found(value) };
     match (step, value) {
-        (Step::Any, Value::Array(items)) => items.iter().any(|item| walk(rest, item, found)),
-        (Step::Any, Value::Object(fields)) => fields.values().any(|field| walk(rest, field, found)),
+        (Step::Any, Value::Array(items)) => items.iter().any(|item| element(rest, item, found)),
+        (Step::Any, Value::Object(fields)) => fields.values().any(|field| element(rest, field, found)),
         (Step::Named(name, _), Value::Object(fields)) => {
             fields.get(name).is_some_and(|field| walk(rest, field, found))
         }
@@ -96,6 +97,16 @@ fn walk<'a>(steps: &[Step], value: &'a Value, found: &mut dyn FnMut(&'a Value) -
         }
         _ => false,
     }
+}
+
+fn element<'a>(steps: &[Step], item: &'a Value, found: &mut dyn FnMut(&'a Value) -> bool) -> bool {
+    static NOTHING: Value = Value::Null;
+    let mut is_seen = false;
+    let is_enough = walk(steps, item, &mut |value| {
+        is_seen = true;
+        found(value)
+    });
+    is_enough || !is_seen && found(&NOTHING)
 }
 
 #[cfg(test)]
@@ -117,9 +128,9 @@ mod tests {
     fn a_star_stands_for_any_element() {
         let document =
             json!({ "messages": [{ "status": "0" }, { "status": 1 }, {}], "a/b": { "~": 2, "*": 3 } });
-        assert_eq!(all("/messages/*/status", &document), ["\"0\"", "1"]);
+        assert_eq!(all("/messages/*/status", &document), ["\"0\"", "1", "null"]);
         assert_eq!(all("/messages/1/status", &document), ["1"]);
-        assert_eq!(all("/*/0/status", &document), ["\"0\""]);
+        assert_eq!(all("/*/0/status", &document), ["null", "\"0\""]);
         assert_eq!(all("/a~1b/~0", &document), ["2"]);
         assert_eq!(all("/a~1b/*", &document), ["3", "2"]);
         for nowhere in ["/messages/01/status", "/messages/9", "/messages/status", "/none/*", "/"] {

@@ -1,6 +1,6 @@
 //! What a rule asks of the values behind a header or a JSON pointer.
 
-use super::facts::Values;
+use super::facts::Found;
 use super::fields::{Fields, plain, some_of, texts};
 use crate::Fault;
 use serde_json::Value;
@@ -11,13 +11,13 @@ use serde_json::Value;
 pub struct Predicate {
     /// Some value equals one of these.
     is: Option<Vec<String>>,
-    /// Every value equals one of these, and there is at least one.
+    /// Every value equals one of these, no element lacks one, and there is at least one.
     every: Option<Vec<String>>,
     /// Some value equals none of these.
     other_than: Option<Vec<String>>,
     /// Some value contains one of these, whatever the case of ASCII letters.
     contains: Option<Vec<String>>,
-    /// There is a value, or there is none.
+    /// There is a value other than null, or there is none.
     exists: Option<bool>,
 }
 
@@ -55,18 +55,20 @@ impl Predicate {
     }
 
     /// Whether it holds of these values.
-    pub(super) fn holds(&self, values: &Values<'_>, is_whole: bool) -> bool {
+    pub(super) fn holds(&self, values: &[Found<'_>], is_whole: bool) -> bool {
         let one_of = |wanted: &[String], value: &str| wanted.iter().any(|wanted| wanted == value);
-        let any = |test: &dyn Fn(&str) -> bool| values.iter().flatten().any(|value| test(value));
-        let found = values.iter().any(Option::is_some);
+        let any = |test: &dyn Fn(&str) -> bool| values.iter().filter_map(Found::text).any(test);
+        let is_there = values.iter().any(|value| *value != Found::Nothing);
         let every = |wanted: &[String]| {
-            is_whole && found && values.iter().all(|v| v.as_deref().is_some_and(|v| one_of(wanted, v)))
+            is_whole
+                && !values.is_empty()
+                && values.iter().all(|found| found.text().is_some_and(|value| one_of(wanted, value)))
         };
         self.is.as_ref().is_none_or(|wanted| any(&|value| one_of(wanted, value)))
             && self.every.as_ref().is_none_or(|wanted| every(wanted))
             && self.other_than.as_ref().is_none_or(|wanted| any(&|value| !one_of(wanted, value)))
             && self.contains.as_ref().is_none_or(|wanted| any(&|value| has_one_of(value, wanted)))
-            && self.exists.is_none_or(|exists| exists != values.is_empty())
+            && self.exists.is_none_or(|exists| exists == is_there)
     }
 }
 
@@ -96,7 +98,14 @@ mod tests {
     use serde_json::json;
 
     fn holds(predicate: Value, values: &[&'static str]) -> bool {
-        let values = values.iter().map(|&v| Some(v).filter(|v| *v != "{}").map(Into::into)).collect();
+        let values: Vec<Found<'_>> = values
+            .iter()
+            .map(|&value| match value {
+                "{}" => Found::Nested,
+                "null" => Found::Nothing,
+                text => Found::Text(text.into()),
+            })
+            .collect();
         Predicate::read("at", &predicate).unwrap().holds(&values, true)
     }
 
@@ -106,7 +115,7 @@ mod tests {
         assert!(holds(json!(["a", true]), &["true"]));
         assert!(!holds(json!(1), &[]));
         assert!(holds(json!({ "every": ["0", 5] }), &["0", "5"]));
-        for values in [&["0", "1"][..], &[], &["0", "{}"]] {
+        for values in [&["0", "1"][..], &[], &["0", "{}"], &["0", "null"], &["null"]] {
             assert!(!holds(json!({ "every": "0" }), values), "{values:?}");
         }
         assert!(holds(json!({ "is": 0, "other_than": "0" }), &["0", "1"]), "some, but not all");
@@ -114,12 +123,13 @@ mod tests {
         assert!(holds(json!({ "contains": "Verified SENDER" }), &["not a verified Sender identity"]));
         assert!(holds(json!({ "exists": true }), &["{}"]));
         assert!(holds(json!({ "exists": false }), &[]));
+        assert!(holds(json!({ "exists": false }), &["null"]), "null is nothing");
     }
 
     #[test]
     fn every_is_not_said_of_what_was_not_all_seen() {
         let predicate = Predicate::read("at", &json!({ "every": "0" })).unwrap();
-        assert!(!predicate.holds(&vec![Some("0".into())], false));
+        assert!(!predicate.holds(&[Found::Text("0".into())], false));
     }
 
     #[test]

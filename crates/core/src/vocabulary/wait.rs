@@ -1,7 +1,7 @@
 //! Where an answer says how long to wait, and in which unit.
 
 use super::condition::find;
-use super::facts::Facts;
+use super::facts::{Facts, Found};
 use super::fields::{Fields, text};
 use super::pointer::Pointer;
 use crate::{Fault, rate_limit_reset, retry_after};
@@ -69,22 +69,19 @@ impl Wait {
     /// The wait in ms. What the body says is more exact than `Retry-After`, which is more exact than other headers.
     pub(super) fn find_ms(&self, facts: &Facts<'_>, now_ms: u64) -> Option<u64> {
         let from_ms = facts.measured_from_ms(now_ms);
-        let read = |value: &str| self.unit.wait_ms(value, from_ms);
-        match &self.place {
-            Place::Nowhere => None,
-            Place::Body(pointer) => facts
-                .values(pointer)
-                .iter()
-                .flatten()
-                .find_map(|value| read(value))
-                .or(asked_ms(facts, now_ms)),
-            Place::Text(marker) => behind(facts, marker)
-                .and_then(|text| self.unit.first_in_ms(&text, from_ms))
-                .or(asked_ms(facts, now_ms)),
-            Place::Header(name) => {
-                asked_ms(facts, now_ms).or_else(|| facts.headers(name).iter().flatten().find_map(|v| read(v)))
+        let asked = || asked_ms(facts, now_ms);
+        let first = |values: Vec<Found<'_>>| {
+            values.iter().filter_map(Found::text).find_map(|value| self.unit.wait_ms(value, from_ms))
+        };
+        let found = match &self.place {
+            Place::Nowhere => return None,
+            Place::Header(name) => asked().or_else(|| first(facts.headers(name))),
+            Place::Body(pointer) => first(facts.values(pointer)),
+            Place::Text(marker) => {
+                behind(facts, marker).and_then(|text| self.unit.first_in_ms(&text, from_ms))
             }
-        }
+        };
+        found.or_else(asked)
     }
 }
 
