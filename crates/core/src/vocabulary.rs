@@ -9,6 +9,7 @@ mod locator;
 mod pointer;
 mod predicate;
 mod rule;
+mod shape;
 mod smpp;
 mod wait;
 
@@ -23,6 +24,7 @@ pub use locator::Locator;
 pub use pointer::Pointer;
 pub use predicate::Predicate;
 pub use rule::Rule;
+pub use shape::shape;
 pub use wait::{Unit, Wait};
 
 /// A provider's code is a word; more is cut.
