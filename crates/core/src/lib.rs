@@ -17,6 +17,7 @@ pub mod name;
 pub mod outcome;
 pub mod pace;
 pub mod policy;
+pub mod preset;
 pub mod quota;
 pub mod rate_limit_reset;
 pub mod reconcile;
