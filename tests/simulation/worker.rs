@@ -50,7 +50,16 @@ pub(crate) struct Worker {
 
 /// An end without an answer.
 pub(crate) fn verdict(outcome: Outcome) -> Box<Verdict> {
-    Box::new(Verdict { outcome, code: "simulated".into(), rule: "simulated".into(), snippet: String::new() })
+    let word = || "simulated".to_owned();
+    Box::new(Verdict {
+        outcome,
+        code: word(),
+        rule: word(),
+        reason: word(),
+        scope: None,
+        max_spent: None,
+        snippet: String::new(),
+    })
 }
 
 /// As the worker writes an end.
