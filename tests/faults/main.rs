@@ -2,6 +2,7 @@
 
 mod doctor;
 mod failover;
+mod journal;
 mod killed;
 mod lost_replies;
 mod panics;

@@ -225,6 +225,7 @@ pub fn embedded(config: &Config, transport: impl Fn(&Class) -> Arc<dyn Transport
     let options = WorkerOptions {
         grace: Duration::from_millis(config.worker.grace_ms),
         poll: Duration::from_millis(config.worker.poll_ms),
+        journal: None,
     };
     let deployment_id = config.deployment_id.expect("the settings of a stage name one");
     Worker::new(store, deployment_id, config.classes.values().map(lane).collect(), options)

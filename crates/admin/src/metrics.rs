@@ -6,6 +6,7 @@ use crate::classes::{App, Known};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use metrics_exporter_prometheus::PrometheusHandle;
 use paceline_core::State as JobState;
 use paceline_core::decide::HoldCause;
 use paceline_store::{BudgetRef, BudgetState, Depths, Hold, Store, StoreError};
@@ -29,6 +30,12 @@ pub(crate) async fn scrape(State(app): State<Arc<App>>) -> Response {
         gauges(&mut page, &depths);
         paces(&mut page, &budgets);
     }
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], page).into_response()
+}
+
+/// This process's own metrics, without those that are read from Redis.
+pub(crate) fn of_process(handle: Option<&PrometheusHandle>) -> Response {
+    let page = handle.map(PrometheusHandle::render).unwrap_or_default();
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], page).into_response()
 }
 

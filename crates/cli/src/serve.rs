@@ -110,6 +110,9 @@ impl Running {
             Parts::Admin => None,
             _ => Some(running.start_worker(&config, deployment_id, signals)?),
         };
+        if let (Parts::Worker, Some(health), Some(listen)) = (parts, &health, config.worker.listen) {
+            running.start_probes(listen, health.clone(), signals).await?;
+        }
         if parts != Parts::Worker {
             running.start_admin(&config, deployment_id, health, signals).await?;
         }
@@ -125,6 +128,7 @@ impl Running {
         let options = WorkerOptions {
             grace: Duration::from_millis(config.worker.grace_ms),
             poll: Duration::from_millis(config.worker.poll_ms),
+            journal: config.worker.journal.clone().map(Into::into),
         };
         let worker = Worker::new(self.store.clone(), deployment_id, lanes::build(config)?, options);
         let health = worker.health();
@@ -132,6 +136,28 @@ impl Running {
         let classes: Vec<&str> = config.classes.keys().map(paceline_core::Name::as_str).collect();
         tracing::info!(classes = classes.join(" "), "working");
         Ok(health)
+    }
+
+    /// What watches a worker has to be able to ask it.
+    async fn start_probes(
+        &mut self,
+        listen: SocketAddr,
+        health: Arc<Health>,
+        signals: &Signals,
+    ) -> anyhow::Result<()> {
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("worker.listen: cannot listen on {listen}"))?;
+        tracing::info!("/livez, /readyz and /metrics on http://{}", listener.local_addr()?);
+        let readiness: paceline_admin::Readiness = Arc::new(move || health.problem());
+        let stop = signals.stop.clone().cancelled_owned();
+        let served = paceline_admin::serve_probes(listener, readiness, metrics_handle(), stop);
+        self.tasks.push(tokio::spawn(async move {
+            if let Err(error) = served.await {
+                tracing::error!(%error, "the probes have ended");
+            }
+        }));
+        Ok(())
     }
 
     async fn start_admin(

@@ -111,7 +111,7 @@ pub struct AlertsConfig {
 }
 
 /// The loop's own times.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// Time to finish after SIGTERM.
     pub grace_ms: u64,
@@ -119,6 +119,10 @@ pub struct WorkerConfig {
     pub lease_margin_ms: u64,
     /// The longest sleep of an idle worker.
     pub poll_ms: u64,
+    /// The folder that keeps outcomes while Redis is away.
+    pub journal: Option<String>,
+    /// Where a worker without the API answers `/livez`, `/readyz` and `/metrics`.
+    pub listen: Option<SocketAddr>,
 }
 
 /// The other company.

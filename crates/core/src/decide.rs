@@ -56,7 +56,7 @@ impl fmt::Display for HoldCause {
 }
 
 /// What a hold silences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HoldOn {
     /// The class alone.
     Class,
@@ -67,7 +67,7 @@ pub enum HoldOn {
 }
 
 /// An order to hold a sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldOrder {
     /// What it silences.
     pub on: HoldOn,
@@ -80,7 +80,7 @@ pub struct HoldOrder {
 }
 
 /// What an attempt's end says about the sender; settle counts runs of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Signal {
     /// Nothing was sent, or nothing is to be learned.
@@ -132,7 +132,7 @@ pub struct Draws {
 }
 
 /// What to do about an attempt's end. A script carries it out and knows no reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Where the job goes.
     pub target: State,

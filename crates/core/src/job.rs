@@ -4,7 +4,7 @@ use crate::history::History;
 use crate::name::JobKey;
 
 /// Marks of a job. A script may set `cancel` while a worker holds the job, so settle merges them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Flags {
     /// Some attempt may have been accepted.
     pub ambiguous: bool,
@@ -17,7 +17,7 @@ pub struct Flags {
 }
 
 /// The counters of a job. They never mix: a throttle spends nothing, a lost worker counts as a lapse only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
     /// Attempts that count against the cap: transient failures, unknown answers, ambiguous ends.
     pub spent: u8,

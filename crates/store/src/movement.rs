@@ -109,7 +109,7 @@ pub struct Claimed {
 }
 
 /// One attempt's end, decided.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Settlement {
     /// The key as it was claimed.
     pub key: String,

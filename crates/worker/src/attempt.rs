@@ -250,6 +250,7 @@ impl BatchRun {
             attempt,
             lease: self.lease,
             seen,
+            kept: false,
             slot: Some(slot),
         });
     }

@@ -2,6 +2,7 @@
 
 use crate::health::Health;
 use crate::in_hand::InHand;
+use crate::journal::Journal;
 use paceline_core::Transport;
 use paceline_core::config::Class;
 use paceline_core::decide::Draws;
@@ -38,6 +39,8 @@ pub(crate) struct Running {
     pub(crate) worker: String,
     pub(crate) poll: Duration,
     pub(crate) health: Arc<Health>,
+    /// Where ends are kept that cannot be written.
+    pub(crate) journal: Option<Journal>,
     /// What was started and is not settled.
     pub(crate) in_hand: InHand,
     /// One permit per request that may be in flight.
@@ -72,6 +75,7 @@ impl Running {
             worker,
             poll,
             health,
+            journal: None,
             in_hand: InHand::default(),
             woken: Notify::new(),
             at_work: Notify::new(),

@@ -9,6 +9,7 @@ mod backoff;
 mod claimer;
 mod health;
 mod in_hand;
+mod journal;
 mod lane;
 mod pacer;
 mod reaper;

@@ -83,6 +83,7 @@ fn hand_over(running: &Running, settler: &Settler, batch: Batch, sent: Instant) 
             attempt: Attempt { code: WORKER_LOST.into(), ..Attempt::default() },
             lease,
             seen: Seen::default(),
+            kept: false,
             slot: None,
         });
     }

@@ -2,6 +2,7 @@
 
 use crate::attempt::{Lease, settlement};
 use crate::backoff::RedisBackoff;
+use crate::journal::Journal;
 use crate::lane::Running;
 use paceline_core::decide::Signal;
 use paceline_core::history::Attempt;
@@ -27,6 +28,8 @@ pub(crate) struct Ended {
     pub(crate) attempt: Attempt,
     pub(crate) lease: Lease,
     pub(crate) seen: Seen,
+    /// It is in the journal.
+    pub(crate) kept: bool,
     #[expect(dead_code, reason = "held, not read: dropping it frees the slot")]
     pub(crate) slot: Option<OwnedSemaphorePermit>,
 }
@@ -50,7 +53,7 @@ impl Settler {
     pub(crate) fn new(running: Arc<Running>) -> (Self, SettlerLoop) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let open = Arc::new(Open::default());
-        (Self { ended: sender, open: open.clone() }, SettlerLoop { running, receiver, open })
+        (Self { ended: sender, open: open.clone() }, SettlerLoop { running, receiver, open, has_kept: false })
     }
 
     pub(crate) fn settle(&self, ended: Ended) {
@@ -70,6 +73,7 @@ impl Settler {
             attempt: Attempt::default(),
             lease,
             seen: Seen::default(),
+            kept: false,
             slot: Some(slot),
         });
     }
@@ -90,6 +94,7 @@ pub(crate) struct SettlerLoop {
     running: Arc<Running>,
     receiver: mpsc::UnboundedReceiver<(Instant, Ended)>,
     open: Arc<Open>,
+    has_kept: bool,
 }
 
 impl SettlerLoop {
@@ -112,16 +117,55 @@ impl SettlerLoop {
             match self.write(&mut waiting).await {
                 Ok(()) => {
                     backoff.reset();
-                    self.running.health.unwritten_since(self.running.name(), None);
+                    self.tell_unwritten(None);
+                    self.forget_kept(&waiting);
                 }
                 Err(error) => {
                     self.running.health.trouble();
-                    self.running.health.unwritten_since(self.running.name(), oldest);
+                    self.tell_unwritten(oldest);
                     metrics::counter!("paceline_store_errors_total", "call" => "settle").increment(1);
                     tracing::warn!(class = self.running.name(), unwritten = waiting.len(), %error, "outcomes are kept and written later");
+                    self.keep(&mut waiting);
                     backoff.pause().await;
                 }
             }
+        }
+    }
+
+    fn tell_unwritten(&self, oldest: Option<std::time::Instant>) {
+        self.running.health.unwritten_since(self.running.name(), oldest);
+        let age_s = oldest.map_or(0.0, |since| since.elapsed().as_secs_f64());
+        metrics::gauge!("paceline_oldest_unwritten_seconds", "class" => self.running.name().to_owned())
+            .set(age_s);
+    }
+
+    /// On the disk too, should this process end before Redis is back.
+    fn keep(&mut self, waiting: &mut VecDeque<(Instant, Ended)>) {
+        let Some(journal) = &self.running.journal else { return };
+        // A lapse is Redis's own knowledge: whoever reaps next finds it again.
+        let new = || {
+            waiting.iter().map(|(_, ended)| ended).filter(|ended| !ended.kept && !ended.outcome.is_lapse())
+        };
+        let settlements: Vec<Settlement> = new().map(|ended| settlement(&self.running, ended)).collect();
+        if settlements.is_empty() {
+            return;
+        }
+        match journal.keep(self.running.name(), &settlements) {
+            Ok(()) => {
+                self.has_kept = true;
+                waiting.iter_mut().for_each(|(_, ended)| ended.kept = true);
+            }
+            Err(error) => tracing::error!(class = self.running.name(), %error, "outcomes are in memory only"),
+        }
+    }
+
+    fn forget_kept(&mut self, waiting: &VecDeque<(Instant, Ended)>) {
+        if !self.has_kept || !waiting.is_empty() {
+            return;
+        }
+        self.has_kept = false;
+        if let Some(Err(error)) = self.running.journal.as_ref().map(Journal::clear) {
+            tracing::warn!(class = self.running.name(), %error, "the journal was not emptied; a repeat does no harm");
         }
     }
 

@@ -2,12 +2,14 @@
 
 use crate::claimer::Claimer;
 use crate::health::Health;
+use crate::journal::{self, Journal};
 use crate::lane::{Lane, Running};
 use crate::settler::Settler;
 use crate::{pacer, reaper, reconciler, sweeper};
 use paceline_core::Name;
 use paceline_store::{RedisStore, Store};
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -16,12 +18,14 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 /// Times of the loops.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct WorkerOptions {
     /// After the first signal: time to finish what is on the wire.
     pub grace: Duration,
     /// The longest sleep of an idle loop.
     pub poll: Duration,
+    /// The folder for outcomes that cannot be written while Redis is away; `None`: such leases lapse.
+    pub journal: Option<PathBuf>,
 }
 
 /// Works any number of classes until it is told to stop.
@@ -58,16 +62,17 @@ impl Worker {
             .into_iter()
             .map(|lane| {
                 let (store, health) = (self.store.clone(), self.health.clone());
-                Arc::new(Running::new(
-                    lane,
-                    store,
-                    self.deployment_id,
-                    worker.clone(),
-                    self.options.poll,
-                    health,
-                ))
+                let mut running =
+                    Running::new(lane, store, self.deployment_id, worker.clone(), self.options.poll, health);
+                running.journal =
+                    self.options.journal.as_deref().and_then(|folder| own_journal(folder, &running));
+                Arc::new(running)
             })
             .collect();
+        let heirs = self.options.journal.as_deref().map(|folder| {
+            let classes = running.iter().map(|running| running.lane.clone()).collect();
+            tokio::spawn(journal::inherit(folder.to_owned(), self.store.clone(), classes))
+        });
         let attempts = TaskTracker::new();
         let refs: Vec<_> = running.iter().map(|running| running.lane.at.clone()).collect();
         let waker = tokio::spawn(wake(self.store.waker(&refs), running.clone()));
@@ -93,7 +98,20 @@ impl Worker {
             );
         }
         waker.abort();
+        if let Some(heirs) = heirs {
+            heirs.abort();
+        }
     }
+}
+
+/// Without a journal the work goes on: outcomes that cannot be written then lapse with their leases.
+fn own_journal(folder: &Path, running: &Running) -> Option<Journal> {
+    let name = format!("{}-{}", running.worker, running.name());
+    Journal::open(folder, &name)
+        .inspect_err(|error| {
+            tracing::warn!(%error, folder = %folder.display(), "no journal: outcomes are lost if this worker ends while Redis is away");
+        })
+        .ok()
 }
 
 /// The loops of one class, each started again should it ever panic.

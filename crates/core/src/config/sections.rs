@@ -1,6 +1,8 @@
 //! The sections of the configuration, one function each. A missing value is a fault already gathered, so a
 //! section that lacks one simply yields `None`.
 
+mod worker;
+
 use super::layers::Scalar;
 use super::reader::{Reader, Section};
 use super::*;
@@ -22,7 +24,7 @@ pub(super) fn config(reader: &mut Reader) -> Option<Config> {
     let redis = redis(reader);
     let admin = admin(reader, tokens.is_empty());
     let alerts = alerts(reader);
-    let worker = worker(reader);
+    let worker = worker::read(reader);
     let providers = each(reader, "provider", provider);
     let accounts = each(reader, "account", |reader, section, _| limits(reader, section));
     let credentials = each(reader, "credential", credential);
@@ -90,14 +92,6 @@ fn admin(reader: &mut Reader, no_tokens: bool) -> Option<AdminConfig> {
     }
     let max_body_bytes = reader.required(&section, "max_body_bytes", |value| integer(value, 1_024, 1 << 30));
     Some(AdminConfig { listen: listen?, max_body_bytes: max_body_bytes? as usize })
-}
-
-fn worker(reader: &mut Reader) -> Option<WorkerConfig> {
-    let section = Section::fixed("worker");
-    let grace_ms = reader.required(&section, "grace_ms", |value| integer(value, 0, 3_600_000));
-    let lease_margin_ms = reader.required(&section, "lease_margin_ms", |value| integer(value, 500, 600_000));
-    let poll_ms = reader.required(&section, "poll_ms", |value| integer(value, 10, 60_000));
-    Some(WorkerConfig { grace_ms: grace_ms?, lease_margin_ms: lease_margin_ms?, poll_ms: poll_ms? })
 }
 
 fn alerts(reader: &mut Reader) -> Option<AlertsConfig> {
