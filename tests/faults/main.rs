@@ -12,6 +12,7 @@ mod reconcile;
 mod records;
 mod redis_away;
 mod redis_refuses;
+mod reload;
 mod scripts_lost;
 mod shutdown;
 mod support;

@@ -24,6 +24,7 @@ mod classes;
 mod codes;
 mod cursor;
 mod dead_letters;
+mod door;
 mod edge;
 mod explain;
 mod fields;
@@ -42,15 +43,14 @@ pub use alerts::{Alert, Notice, watch as watch_alerts};
 use axum::Router;
 use axum::routing::{get, post};
 use classes::App;
+pub use door::{Api, serve};
 use metrics_exporter_prometheus::PrometheusHandle;
 use paceline_core::Name;
 use paceline_core::config::{Config, Role};
 use paceline_store::RedisStore;
 pub use probes::serve_probes;
 use secrecy::SecretString;
-use std::future::Future;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
 /// Says why this process is not ready; `None`: it is.
@@ -101,29 +101,4 @@ pub fn app(state: AppState) -> Router {
         .route("/metrics", get(metrics::scrape))
         .fallback(edge::no_such_route);
     edge::wrap(routes, &app).with_state(app)
-}
-
-/// Serves the API until `shutdown` completes and the requests under way have ended. No request outlives
-/// its time limit, so neither does the wait for a client that never finishes its own.
-pub async fn serve(
-    listener: TcpListener,
-    state: AppState,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let server = axum::serve(listener, app(state)).with_graceful_shutdown(async move {
-        shutdown.await;
-        // Nobody listens any more only if the server has ended by itself.
-        let _ = stopping.send(());
-    });
-    let overdue = async {
-        if stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        tokio::time::sleep(edge::REQUEST_TIMEOUT).await;
-    };
-    tokio::select! {
-        ended = server => ended,
-        () = overdue => Ok(()),
-    }
 }

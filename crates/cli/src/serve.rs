@@ -1,25 +1,17 @@
 //! `paceline serve`, `worker` and `admin`: the parts, their start-up checks, and their end.
 
+mod reload;
+mod running;
+
 use crate::args::ServeOptions;
 use crate::private_redis::{Durability, PrivateRedis};
+use crate::settings;
 use crate::signals::Signals;
-use crate::{doctor, lanes, settings};
-use anyhow::{Context, bail};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use paceline_admin::AppState;
+use anyhow::bail;
 use paceline_core::config::{self, Config};
-use paceline_store::{ClassRef, RedisStore, Store};
-use paceline_worker::{Health, Worker, WorkerOptions};
-use std::net::SocketAddr;
+pub(crate) use running::Running;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
-use url::Url;
-use uuid::Uuid;
 
 /// Which parts of Paceline run in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,21 +29,7 @@ pub(crate) async fn run(
     parts: Parts,
     options: &ServeOptions,
 ) -> anyhow::Result<ExitCode> {
-    let mut config = settings::load(path)?;
-    if let Some(url) = &options.redis {
-        config.redis.url.clone_from(url);
-    }
-    if let Some(listen) = options.listen {
-        if !listen.ip().is_loopback() && config.tokens.is_empty() {
-            bail!("--listen {listen} is not loopback, and there is no [token.*]: anyone could send");
-        }
-        config.admin.listen = listen;
-    }
-    if config.classes.is_empty() {
-        bail!(
-            "no class is in use: give one a credential (`paceline check-config --defaults` shows every setting)"
-        );
-    }
+    let mut config = settings_for(path, options)?;
     let signals = Signals::listen()?;
     let private = match (config.redis.url.is_empty(), parts) {
         (false, _) => None,
@@ -68,9 +46,17 @@ pub(crate) async fn run(
         config.redis.url = redis.url();
         tracing::info!(url = config.redis.url, folder = PRIVATE_FOLDER, "started a private Redis");
     }
-    let served = Running::start(config, parts, &signals).await;
-    let outcome = match served {
-        Ok(running) => {
+    let private_url = private.as_ref().map(PrivateRedis::url);
+    let reread = || {
+        let mut config = settings_for(path, options)?;
+        if let Some(url) = &private_url {
+            config.redis.url.clone_from(url);
+        }
+        Ok(config)
+    };
+    let outcome = match Running::start(config, parts, &signals).await {
+        Ok(mut running) => {
+            running.keep_up(settings::place(path), reread, &signals).await;
             running.until_stopped(&signals).await;
             Ok(ExitCode::SUCCESS)
         }
@@ -82,176 +68,22 @@ pub(crate) async fn run(
     outcome
 }
 
-/// The running parts of one process.
-pub(crate) struct Running {
-    pub(crate) store: RedisStore,
-    pub(crate) api: Option<SocketAddr>,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-impl Running {
-    /// Starts the parts; they end by `signals`.
-    pub(crate) async fn start(config: Config, parts: Parts, signals: &Signals) -> anyhow::Result<Self> {
-        let timeout = Duration::from_millis(config.redis.response_timeout_ms);
-        let mut store = RedisStore::open(&config.redis.url, config.namespace.clone(), timeout)?;
-        if config.redis.durability == config::Durability::Replica {
-            store = store.waiting_for_replica();
-        }
-        let deployment_id = deployment(&store, &config).await?;
-        doctor::before_start(&store, &config).await?;
-        let classes: Vec<ClassRef> =
-            config.classes.values().map(|class| ClassRef::of(&config, class)).collect();
-        for class in &classes {
-            store.declare(class).await?;
-        }
-        let config = Arc::new(config);
-        let mut running = Self { store: store.clone(), api: None, tasks: Vec::new() };
-        let health = match parts {
-            Parts::Admin => None,
-            _ => Some(running.start_worker(&config, deployment_id, signals)?),
-        };
-        if let (Parts::Worker, Some(health), Some(listen)) = (parts, &health, config.worker.listen) {
-            running.start_probes(listen, health.clone(), signals).await?;
-        }
-        if parts != Parts::Worker {
-            running.start_admin(&config, deployment_id, health, signals).await?;
-        }
-        Ok(running)
+/// The settings with what the command line says on top.
+fn settings_for(path: Option<&Path>, options: &ServeOptions) -> anyhow::Result<Config> {
+    let mut config = settings::load(path)?;
+    if let Some(url) = &options.redis {
+        config.redis.url.clone_from(url);
     }
-
-    fn start_worker(
-        &mut self,
-        config: &Config,
-        deployment_id: Uuid,
-        signals: &Signals,
-    ) -> anyhow::Result<Arc<Health>> {
-        let options = WorkerOptions {
-            grace: Duration::from_millis(config.worker.grace_ms),
-            poll: Duration::from_millis(config.worker.poll_ms),
-            journal: config.worker.journal.clone().map(Into::into),
-        };
-        let worker = Worker::new(self.store.clone(), deployment_id, lanes::build(config)?, options);
-        let health = worker.health();
-        self.tasks.push(tokio::spawn(worker.run(signals.stop.clone(), signals.abort.clone())));
-        let classes: Vec<&str> = config.classes.keys().map(paceline_core::Name::as_str).collect();
-        tracing::info!(classes = classes.join(" "), "working");
-        Ok(health)
-    }
-
-    /// What watches a worker has to be able to ask it.
-    async fn start_probes(
-        &mut self,
-        listen: SocketAddr,
-        health: Arc<Health>,
-        signals: &Signals,
-    ) -> anyhow::Result<()> {
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("worker.listen: cannot listen on {listen}"))?;
-        tracing::info!("/livez, /readyz and /metrics on http://{}", listener.local_addr()?);
-        let readiness: paceline_admin::Readiness = Arc::new(move || health.problem());
-        let stop = signals.stop.clone().cancelled_owned();
-        let served = paceline_admin::serve_probes(listener, readiness, metrics_handle(), stop);
-        self.tasks.push(tokio::spawn(async move {
-            if let Err(error) = served.await {
-                tracing::error!(%error, "the probes have ended");
-            }
-        }));
-        Ok(())
-    }
-
-    async fn start_admin(
-        &mut self,
-        config: &Arc<Config>,
-        deployment_id: Uuid,
-        health: Option<Arc<Health>>,
-        signals: &Signals,
-    ) -> anyhow::Result<()> {
-        let mut tokens = Vec::new();
-        for (name, token) in &config.tokens {
-            let secret = settings::secret(&token.secret).with_context(|| format!("token.{name}.secret"))?;
-            tokens.push((token.role, name.clone(), secret));
+    if let Some(listen) = options.listen {
+        if !listen.ip().is_loopback() && config.tokens.is_empty() {
+            bail!("--listen {listen} is not loopback, and there is no [token.*]: anyone could send");
         }
-        let listener = TcpListener::bind(config.admin.listen)
-            .await
-            .with_context(|| format!("admin.listen: cannot listen on {}", config.admin.listen))?;
-        let address = listener.local_addr()?;
-        let state = AppState {
-            store: self.store.clone(),
-            config: config.clone(),
-            tokens,
-            readiness: Arc::new(move || health.as_ref().and_then(|health| health.problem())),
-            metrics: metrics_handle(),
-            deployment_id,
-        };
-        if let Some(url) = config.alerts.webhook.clone() {
-            self.tasks.push(tokio::spawn(tell_alerts(state.clone(), url, signals.stop.clone())));
-        }
-        let stop = signals.stop.clone();
-        self.tasks.push(tokio::spawn(async move {
-            if let Err(error) = paceline_admin::serve(listener, state, stop.cancelled_owned()).await {
-                tracing::error!(%error, "the API has ended");
-            }
-        }));
-        tracing::info!("the API listens on http://{address}");
-        self.api = Some(address);
-        Ok(())
+        config.admin.listen = listen;
     }
-
-    /// Waits for the first signal, then for the parts to end in order.
-    pub(crate) async fn until_stopped(self, signals: &Signals) {
-        signals.stop.cancelled().await;
-        for task in self.tasks {
-            let _ = task.await;
-        }
+    if config.classes.is_empty() {
+        bail!(
+            "no class is in use: give one a credential (`paceline check-config --defaults` shows every setting)"
+        );
     }
-}
-
-/// Posts each alert as it begins, stands and is resolved.
-async fn tell_alerts(state: AppState, url: Url, stop: CancellationToken) {
-    let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap_or_default();
-    let told = paceline_admin::watch_alerts(state, |notice| {
-        let request = client.post(url.clone()).json(&notice);
-        async move {
-            let answer = request.send().await.and_then(reqwest::Response::error_for_status);
-            // The URL may hold a secret: it stays out of the log.
-            let failed = answer.map_err(reqwest::Error::without_url).err();
-            if let Some(error) = &failed {
-                tracing::warn!(%error, event = notice.event, kind = notice.alert.kind, "an alert could not be posted");
-            }
-            failed.is_none()
-        }
-    });
-    tokio::select! { () = told => {}, () = stop.cancelled() => {} }
-}
-
-/// Asks again while Redis is away: a worker that starts before its Redis is no reason to give up.
-async fn deployment(store: &RedisStore, config: &Config) -> anyhow::Result<Uuid> {
-    let fresh = Uuid::now_v7();
-    let mut told = false;
-    loop {
-        match store.deployment(config.deployment_id, fresh).await {
-            Ok(id) => {
-                if id == fresh && config.deployment_id.is_none() {
-                    tracing::warn!(
-                        "this is a new deployment: put deployment_id = \"{id}\" into the settings, so that idempotency keys survive the loss of Redis"
-                    );
-                }
-                return Ok(id);
-            }
-            Err(error) if error.is_passing() => {
-                if !told {
-                    tracing::warn!(%error, "waiting for Redis");
-                    told = true;
-                }
-                tokio::time::sleep(Duration::from_millis(500)).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// One recorder per process; a second start in the same process (the demo) shares it.
-fn metrics_handle() -> Option<PrometheusHandle> {
-    PrometheusBuilder::new().install_recorder().ok()
+    Ok(config)
 }

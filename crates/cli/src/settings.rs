@@ -13,10 +13,14 @@ pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Config> {
     read(path)?.map_err(|faults| anyhow::anyhow!(told(&faults)))
 }
 
+/// The file that the settings are in, if any.
+pub(crate) fn place(path: Option<&Path>) -> Option<PathBuf> {
+    path.map(Path::to_owned).or_else(|| Path::new(HERE).exists().then(|| HERE.into()))
+}
+
 /// The configuration or its faults; an error only where the file cannot be read.
 pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Result<Config, Vec<ConfigFault>>> {
-    let path: Option<PathBuf> =
-        path.map(Path::to_owned).or_else(|| Path::new(HERE).exists().then(|| HERE.into()));
+    let path = place(path);
     let text = match &path {
         Some(path) => {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
