@@ -1,8 +1,8 @@
 //! `/alerts`: what a person should look at, and where to look.
 
-use super::fault::{Answer, sentence};
+use super::fault::Answer;
 use super::layout::{Area, Page, Shell};
-use super::parts::{as_of, empty};
+use super::parts::{as_of, empty, prose};
 use super::words::{many, percent, plain, span};
 use crate::alerts::Alert;
 use crate::classes::App;
@@ -23,7 +23,8 @@ pub(super) async fn show(State(app): State<Arc<App>>, shell: Shell) -> Answer {
             p.quiet { (thresholds(&app.config.alerts)) }
         }
     };
-    shell.page(&app, Page { title: "Alerts", area: Area::Alerts, live: true, main }).await
+    let page = Page { title: "Alerts", area: Area::Alerts, live: true, main };
+    shell.page_with(&app, page, standing.len()).await
 }
 
 /// At the head of the overview: all is well, or what is not.
@@ -36,7 +37,7 @@ pub(super) fn strip(standing: &[Alert]) -> Markup {
                 p data-say { strong { (many(standing.len() as u64, "alert", "alerts")) } }
                 ul {
                     @for alert in standing.iter().take(4) {
-                        li { span.mark.bad { (plain(alert.kind)) } " " strong { (alert.on) } " " (sentence(&alert.words)) }
+                        li { span.mark.bad { (plain(alert.kind)) } " " strong { (alert.on) } " " (prose(&alert.words)) }
                     }
                 }
                 p { a href="/alerts" { "What to do" } }
@@ -51,7 +52,7 @@ fn list(standing: &[Alert], app: &App) -> Markup {
             @for alert in standing {
                 li.card {
                     p { span.mark.bad { (plain(alert.kind)) } " " strong { (alert.on) } }
-                    p.lead { (sentence(&alert.words)) }
+                    p.lead { (prose(&alert.words)) }
                     @if let Some(measured) = measured(alert) { p.quiet { (measured) } }
                     p { a.button href=(place(alert, app)) { "Look at " (alert.on) } }
                 }

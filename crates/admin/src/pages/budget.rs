@@ -18,6 +18,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use paceline_store::PaceDecision;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The chart looks back so far.
@@ -108,15 +109,15 @@ pub(super) fn list(decisions: &[PaceDecision], now_ms: u64) -> Markup {
             }))
         } @else {
             div.scroll {
-                table {
+                table.cards {
                     thead { tr { th scope="col" { "When" } th scope="col" { "Pace" } th scope="col" { "Why" } } }
                     tbody {
                         @for made in decisions.iter().take(LISTED) {
-                            @let (tone, arrow) = if made.to_per_s < made.from_per_s { ("wait", "▼") } else { ("good", "▲") };
+                            @let (tone, arrow) = direction(made);
                             tr {
-                                td.nowrap { (near(made.at_ms, now_ms)) }
-                                td.nowrap { span class=(tone) aria-hidden="true" { (arrow) } " " (change(made)) }
-                                td { (made.cause) }
+                                td.nowrap data-name="When" { (near(made.at_ms, now_ms)) }
+                                td.nowrap data-name="Pace" { span class=(tone) aria-hidden="true" { (arrow) } " " (change(made)) }
+                                td data-name="Why" { (made.cause) }
                             }
                         }
                     }
@@ -127,6 +128,15 @@ pub(super) fn list(decisions: &[PaceDecision], now_ms: u64) -> Markup {
     }
 }
 
+/// A limit may be learnt and the pace stay what it is.
+fn direction(made: &PaceDecision) -> (&'static str, &'static str) {
+    match made.to_per_s.total_cmp(&made.from_per_s) {
+        Ordering::Less => ("wait", "▼"),
+        Ordering::Equal => ("quiet", "＝"),
+        Ordering::Greater => ("good", "▲"),
+    }
+}
+
 fn heard(view: &BudgetView) -> Markup {
     html! {
         dl.numbers {
@@ -134,7 +144,7 @@ fn heard(view: &BudgetView) -> Markup {
             (number("throttled", view.throttled, "wait"))
             (number("waits named by the provider", view.hold_episodes, "wait"))
         }
-        @if view.answer_ms > 0 { p.quiet { "The provider answers within " (span(view.answer_ms)) ", on average." } }
+        @if view.answer_ms > 0 { p.quiet { "The provider takes about " (span(view.answer_ms)) " to answer." } }
     }
 }
 

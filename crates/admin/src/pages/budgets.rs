@@ -7,16 +7,15 @@ use super::parts::{as_of, hold, quotas};
 use super::words::{rate, short};
 use crate::budgets::BudgetView;
 use crate::classes::App;
+use crate::problem::Problem;
 use axum::extract::State;
+use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use std::sync::Arc;
 
 /// The route.
 pub(super) async fn show(State(app): State<Arc<App>>, shell: Shell) -> Answer {
-    let mut views = Vec::new();
-    for (known, at) in crate::budgets::all(&app).into_values() {
-        views.push(BudgetView::read(&app, known, at).await?);
-    }
+    let views = read(&app).await?;
     let now_ms = app.store.now_ms();
     let main = html! {
         div.title { h1 { "Budgets" } (as_of(now_ms)) }
@@ -27,6 +26,12 @@ pub(super) async fn show(State(app): State<Arc<App>>, shell: Shell) -> Answer {
         (cards(&views, now_ms))
     };
     shell.page(&app, Page { title: "Budgets", area: Area::Budgets, live: true, main }).await
+}
+
+/// Every budget as it stands.
+pub(super) async fn read(app: &App) -> Result<Vec<BudgetView>, Problem> {
+    let all = crate::budgets::all(app).into_values();
+    try_join_all(all.map(|(known, at)| BudgetView::read(app, known, at))).await
 }
 
 pub(super) fn cards(views: &[BudgetView], now_ms: u64) -> Markup {

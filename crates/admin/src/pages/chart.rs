@@ -10,6 +10,8 @@ use std::fmt::Write;
 /// Units of a drawing; the page gives it its size.
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 100.0;
+/// A few of many would be thinner than a line.
+const LEAST: f64 = 2.0;
 
 /// Attempts a minute: accepted, throttled on top, everything else above.
 pub(super) fn traffic(minutes: &[Minute], told: &str) -> Markup {
@@ -22,9 +24,9 @@ pub(super) fn traffic(minutes: &[Minute], told: &str) -> Markup {
                     (time_of(minute.began_ms)) ": " (many(minute.attempts(), "attempt", "attempts")) ", "
                     (count(minute.throttled)) " throttled"
                 }
-                (bar(step, most, [0, minute.accepted], "good"))
-                (bar(step, most, [minute.accepted, minute.throttled], "wait"))
-                (bar(step, most, [minute.accepted + minute.throttled, minute.other], "bad"))
+                @for (tone, y, height) in stack(minute, most) {
+                    rect class=(tone) x=(fixed(step * 0.1)) y=(fixed(y)) width=(fixed(step * 0.8)) height=(fixed(height)) {}
+                }
             }
         }
     };
@@ -32,15 +34,17 @@ pub(super) fn traffic(minutes: &[Minute], told: &str) -> Markup {
     figure(&format!("{}/min", count(most)), span, told, body)
 }
 
-/// A part of a bar, standing on what is below it.
-fn bar(step: f64, most: u64, [below, here]: [u64; 2], tone: &str) -> Markup {
-    let unit = HEIGHT / most as f64;
-    let (y, height) = (HEIGHT - (below + here) as f64 * unit, here as f64 * unit);
-    html! {
-        @if here > 0 {
-            rect class=(tone) x=(fixed(step * 0.1)) y=(fixed(y)) width=(fixed(step * 0.8)) height=(fixed(height)) {}
-        }
+/// The parts of a minute's bar, each standing on the one before: tone, top and height.
+fn stack(minute: &Minute, most: u64) -> Vec<(&'static str, f64, f64)> {
+    let parts = [("good", minute.accepted), ("wait", minute.throttled), ("bad", minute.other)];
+    let mut top = HEIGHT;
+    let mut stack = Vec::new();
+    for (tone, n) in parts.into_iter().filter(|(_, n)| *n > 0) {
+        let height = (n as f64 / most as f64 * HEIGHT).max(LEAST);
+        top -= height;
+        stack.push((tone, top, height));
     }
+    stack
 }
 
 /// What the pace chart shows.

@@ -3,7 +3,7 @@
 use super::fault::{Answer, Fault};
 use super::form::{InForm, InQuery, link};
 use super::layout::{Area, Page, Shell};
-use super::overview::traffic;
+use super::overview::{key, traffic};
 use super::parts::{as_of, empty, explanation, hold, number, pause_or_resume, quotas, section, told, tone};
 use super::traffic::Traffic;
 use super::words::{count, plain, span};
@@ -46,13 +46,16 @@ pub(super) async fn show(
         section.why aria-labelledby="why" {
             h2 #why { "Why not now?" }
             @if let Some(held) = &held { p { (hold(held, now_ms)) } }
+            @for (view, held) in spent.iter().filter_map(|spent| Some((&spent.view, spent.view.hold.as_ref()?))) {
+                p { (hold(held, now_ms)) " on " a href={ "/budgets/" (view.name) } { (view.name) } }
+            }
             (explanation(&explained, now_ms))
             @if shell.may_change() { (pause_or_resume(&format!("/classes/{class}"), "this class", held.as_ref())) }
         }
         (section("jobs", "Jobs", jobs(&class, &depths)))
         (find(&class))
         @for spent in &spent { (spent.section(now_ms)) }
-        (section("sent", "Throttles against attempts, last hour", traffic(&sent)))
+        (section("sent", "Throttles against attempts, last hour", html! { (traffic(&sent)) (key()) }))
         (section("codes", "What the provider said, last hour", codes(&sent.codes)))
     };
     shell.page(&app, Page { title: &class, area: Area::Nowhere, live: true, main }).await

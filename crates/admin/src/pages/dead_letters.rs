@@ -11,11 +11,14 @@ use axum::extract::State;
 use maud::{Markup, html};
 use paceline_core::State as JobState;
 use paceline_store::{Depths, Store};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What may be dead.
 pub(super) const DEAD: [JobState; 3] = [JobState::Deferred, JobState::Unconfirmed, JobState::Failed];
+/// Reasons that are offered.
+const REASONS: usize = 8;
 /// What chooses among them.
 pub(super) const FILTERS: [&str; 4] = ["class", "state", "reason", "code"];
 
@@ -65,7 +68,10 @@ fn summary(counts: &[(&Known, Depths)]) -> Markup {
                             @for state in DEAD {
                                 @let query = [("class", known.name()), ("state", state.as_str())];
                                 td.n.zero[depths.of(state) == 0] {
-                                    a href=(link("/dead-letters", query)) { (count(depths.of(state))) }
+                                    @match depths.of(state) {
+                                        0 => "0",
+                                        jobs => a href=(link("/dead-letters", query)) { (count(jobs)) },
+                                    }
                                 }
                             }
                         }
@@ -126,6 +132,7 @@ fn list(page: &api::Page, asked: &Pairs, shell: &Shell, now_ms: u64) -> Markup {
     let class = class_of(page, asked).filter(|_| shell.may_change());
     let others = asked.only(&FILTERS).filter(|(name, _)| *name != "class");
     html! {
+        (reasons(page, asked))
         @match class {
             Some(class) => {
                 form method="get" action="/dead-letters/replay" {
@@ -145,6 +152,33 @@ fn list(page: &api::Page, asked: &Pairs, shell: &Shell, now_ms: u64) -> Markup {
             }
         }
         (more(page, asked))
+    }
+}
+
+/// What they died of, each leading to those alone: reasons are compared whole, and nobody types them.
+fn reasons(page: &api::Page, asked: &Pairs) -> Markup {
+    let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for item in &page.items {
+        *sums.entry((&item.reason, &item.code)).or_default() += 1;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, n)| Reverse(*n));
+    let is_choice = sums.len() > 1 || asked.get("reason").or(asked.get("code")).is_some();
+    let chosen = |name: &str| name == "class" || name == "state";
+    html! {
+        @if is_choice {
+            ul.reasons aria-label="Reasons on this page" {
+                @for ((reason, code), n) in sums.into_iter().take(REASONS) {
+                    @let query = asked.only(&FILTERS).filter(|(name, _)| chosen(name));
+                    li {
+                        a href=(link("/dead-letters", query.chain([("reason", reason), ("code", code)]))) {
+                            strong { (count(n)) } " " (if reason.is_empty() { "no reason" } else { reason })
+                            @if !code.is_empty() && !reason.contains(code) { " · " (code) }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

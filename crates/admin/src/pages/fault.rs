@@ -1,6 +1,7 @@
 //! A refusal as a page: what is wrong, and what to do about it.
 
 use super::layout;
+use super::parts::prose;
 use crate::problem::Problem;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -34,7 +35,7 @@ impl IntoResponse for Fault {
             section.notice {
                 h1 { (title) }
                 p.lead role="alert" { (sentence(self.0.detail())) }
-                p { (advice(status)) }
+                p { (prose(advice(status))) }
                 p { a.button href="/" { "Overview" } }
             }
         };

@@ -72,6 +72,11 @@ impl Shell {
     /// The page, or the part of it that changes, or that nothing has changed.
     pub(super) async fn page(&self, app: &App, page: Page<'_>) -> Answer {
         let alerts = alerts::standing(app).await?.len();
+        self.page_with(app, page, alerts).await
+    }
+
+    /// The same where it is known how many alerts stand.
+    pub(super) async fn page_with(&self, app: &App, page: Page<'_>, alerts: usize) -> Answer {
         let body = html! {
             div #page data-live=[page.live.then_some("2000")] data-title=(title(page.title)) {
                 (self.header(app, page.area, alerts))
@@ -99,7 +104,7 @@ impl Shell {
             header.top {
                 (brand())
                 (navigation(area, alerts))
-                p.who {
+                div.who {
                     span.name { (self.caller.name) }
                     @if !app.tokens.is_empty() {
                         " " span.quiet { (access::word(self.caller.role)) }

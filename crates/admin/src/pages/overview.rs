@@ -6,13 +6,13 @@ use super::parts::{as_of, hold, section};
 use super::traffic::Traffic;
 use super::words::{count, many, percent, span};
 use super::{alerts, budgets, chart};
-use crate::budgets::BudgetView;
 use crate::classes::{App, Known};
 use crate::queues::HoldView;
 use axum::extract::State;
+use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use paceline_core::State as JobState;
-use paceline_store::{Depths, Store};
+use paceline_store::{Depths, Store, StoreError};
 use std::sync::Arc;
 
 /// A class as the overview shows it.
@@ -22,17 +22,18 @@ struct Line<'a> {
     traffic: Traffic,
 }
 
+impl<'a> Line<'a> {
+    async fn read(app: &App, known: &'a Known) -> Result<Self, StoreError> {
+        let depths = app.store.depths(&known.at).await?;
+        Ok(Self { known, depths, traffic: Traffic::read(app, known).await? })
+    }
+}
+
 /// The route.
 pub(super) async fn show(State(app): State<Arc<App>>, shell: Shell) -> Answer {
-    let mut lines = Vec::new();
-    for known in app.known() {
-        let depths = app.store.depths(&known.at).await?;
-        lines.push(Line { known, depths, traffic: Traffic::read(&app, known).await? });
-    }
-    let mut views = Vec::new();
-    for (known, at) in crate::budgets::all(&app).into_values() {
-        views.push(BudgetView::read(&app, known, at).await?);
-    }
+    // Side by side: an hour of one class is sixty answers, and all classes wait for theirs together.
+    let lines = try_join_all(app.known().map(|known| Line::read(&app, known))).await?;
+    let views = budgets::read(&app).await?;
     let standing = crate::alerts::standing(&app).await?;
     let now_ms = app.store.now_ms();
     let main = html! {
@@ -40,9 +41,10 @@ pub(super) async fn show(State(app): State<Arc<App>>, shell: Shell) -> Answer {
         (alerts::strip(&standing))
         (section("jobs", "Jobs by class", jobs(&lines, now_ms)))
         (section("pace", "Pace against ceiling", budgets::cards(&views, now_ms)))
-        (section("throttles", "Throttles against attempts, last hour", throttles(&lines)))
+        (section("throttles", "Throttles against attempts, last hour", html! { (key()) (throttles(&lines)) }))
     };
-    shell.page(&app, Page { title: "Overview", area: Area::Overview, live: true, main }).await
+    let page = Page { title: "Overview", area: Area::Overview, live: true, main };
+    shell.page_with(&app, page, standing.len()).await
 }
 
 /// The states a line shows behind what waits, in groups.
@@ -59,8 +61,8 @@ fn jobs(lines: &[Line<'_>], now_ms: u64) -> Markup {
                 thead {
                     tr {
                         td.blank {}
-                        th colspan="3" scope="colgroup" { "Waiting" }
-                        @for (name, states) in GROUPS { th colspan=(states.len()) scope="colgroup" { (name) } }
+                        th colspan="3" scope="colgroup" { span { "Waiting" } }
+                        @for (name, states) in GROUPS { th colspan=(states.len()) scope="colgroup" { span { (name) } } }
                         td.blank {}
                     }
                     tr {
@@ -124,6 +126,15 @@ fn throttles(lines: &[Line<'_>]) -> Markup {
                     (traffic(&line.traffic))
                 }
             }
+        }
+    }
+}
+
+/// What the colours of a chart of attempts mean.
+pub(super) fn key() -> Markup {
+    html! {
+        p.quiet.legend {
+            span.key.good { "accepted" } span.key.wait { "throttled: not right now" } span.key.bad { "anything else" }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Small pieces that several pages are made of.
 
+use super::fault::sentence;
 use super::words::{clock, count, near, percent, plain, span};
 use crate::budgets::{BudgetView, QuotaView};
 use crate::explain::Explanation;
@@ -60,7 +61,7 @@ pub(super) fn hold(hold: &HoldView, now_ms: u64) -> Markup {
 /// Why not now, and when at the earliest.
 pub(super) fn explanation(found: &Explanation, now_ms: u64) -> Markup {
     html! {
-        p.lead { (super::fault::sentence(&found.words)) }
+        p.lead { (sentence(&found.words)) }
         @match found.earliest_ms {
             Some(at_ms) if at_ms > now_ms + 50 => {
                 p.quiet { "At the earliest at " (near(at_ms, now_ms)) ", in " (span(at_ms - now_ms)) "." }
@@ -96,6 +97,16 @@ fn gauge(quota: &QuotaView) -> Markup {
             rect.track width="100" height="8" {}
             rect class={ "fill " (tone) } width=(width) height="8" {}
             path.limit d="M70 0V8" { title { "70 %: an alert" } }
+        }
+    }
+}
+
+/// A sentence; what stands in backticks is code.
+pub(super) fn prose(words: &str) -> Markup {
+    let words = sentence(words);
+    html! {
+        @for (index, piece) in words.split('`').enumerate() {
+            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
         }
     }
 }

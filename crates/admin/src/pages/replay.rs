@@ -29,6 +29,9 @@ const NAMED: usize = 20;
 /// What was done so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct SoFar {
+    /// Records there were to look at when it began. What is replayed may die again and stand behind the others; without an
+    /// end, a replay at a provider that refuses everything would go round for ever.
+    most: usize,
     seen: usize,
     moved: usize,
     held: usize,
@@ -36,20 +39,26 @@ struct SoFar {
 
 impl SoFar {
     fn of(asked: &Pairs) -> Self {
-        Self { seen: asked.number("seen"), moved: asked.number("moved"), held: asked.number("held") }
+        let number = |name| asked.number(name);
+        Self { most: number("most"), seen: number("seen"), moved: number("moved"), held: number("held") }
     }
 
     fn and(self, report: &Report) -> Self {
         Self {
+            most: self.most,
             seen: self.seen + report.examined,
             moved: self.moved + report.replayed,
             held: self.held + report.held_back.len(),
         }
     }
 
-    fn pairs(self) -> [(&'static str, String); 3] {
-        [("seen", self.seen), ("moved", self.moved), ("held", self.held)]
-            .map(|(name, n)| (name, n.to_string()))
+    fn is_over(self) -> bool {
+        self.most > 0 && self.seen >= self.most
+    }
+
+    fn pairs(self) -> [(&'static str, String); 4] {
+        let pairs = [("most", self.most), ("seen", self.seen), ("moved", self.moved), ("held", self.held)];
+        pairs.map(|(name, n)| (name, n.to_string()))
     }
 }
 
@@ -77,13 +86,15 @@ async fn ask(app: &App, shell: &Shell, known: &Known, asked: &Pairs, so_far: SoF
     dry.0.push(("dry_run".into(), "true".into()));
     let names: Vec<&str> = ASKED.iter().copied().chain(["dry_run"]).collect();
     let report = api::run(app, &shell.caller, dry.fields(&names)?).await?;
-    let total = total(app, known, asked).await?;
+    let most = if so_far.most > 0 { so_far.most } else { total(app, known, asked).await? };
+    let so_far = SoFar { most, ..so_far };
+    let title = if so_far.seen > 0 { "What comes next" } else { "What would happen" };
     Ok(html! {
-        @if so_far.seen > 0 { (progress(so_far, total + so_far.moved)) }
+        @if so_far.seen > 0 { (progress(so_far)) }
         @if report.matched == 0 && report.missing == 0 && report.moved == 0 && report.next_cursor.is_none() {
             (empty("Nothing is left to replay.", html! { "Of " (report.examined) " looked at none matches." }))
         } @else {
-            (section("preview", "What would happen", told(&report, known)))
+            (section("preview", title, told(&report, known)))
             @if shell.may_change() { (order(&report, asked, so_far)) }
             @else { p.quiet { "An operator can replay them." } }
         }
@@ -104,8 +115,8 @@ async fn total(app: &App, known: &Known, asked: &Pairs) -> Result<usize, Fault> 
     Ok(DEAD.iter().filter(|state| is_asked(state)).map(|state| depths.of(*state) as usize).sum())
 }
 
-fn progress(so_far: SoFar, total: usize) -> Markup {
-    let most = total.max(so_far.seen).max(1);
+fn progress(so_far: SoFar) -> Markup {
+    let most = so_far.most.max(so_far.seen).max(1);
     html! {
         div.progress {
             label for="progress" data-say { (count(so_far.moved as u64)) " moved, " (count(so_far.held as u64)) " held back" }
@@ -135,7 +146,7 @@ fn told(report: &Report, known: &Known) -> Markup {
         @if report.replayable > 0 {
             p.quiet {
                 "They keep key and send id, start with fresh counters, and leave at " (rate(per_s))
-                ", a fifth of the pace, behind new work: about " (span(lasts_ms.max(1_000))) " for these."
+                ", a fifth of the rate, behind new work: about " (span(lasts_ms.max(1_000))) " for these."
             }
         }
         @if !report.held_back.is_empty() { (held_back(report, known)) }
@@ -186,10 +197,13 @@ fn order(report: &Report, asked: &Pairs, so_far: SoFar) -> Markup {
     let goes_on = so_far.seen > 0;
     let names: Vec<&str> = ASKED.iter().copied().filter(|name| *name != "accept_duplicates").collect();
     let agreed = asked.get("accept_duplicates").is_some();
+    // Where nothing may go without a yes, the yes is part of the order.
+    let needs_yes = report.replayable == 0 && report.next_cursor.is_none();
+    let least = if needs_yes { report.needs_confirmation } else { report.replayable };
     let label = match (goes_on, report.next_cursor.is_some()) {
         (true, _) => "Go on".to_owned(),
         (false, true) => "Replay these and all behind them".to_owned(),
-        (false, false) => format!("Replay {}", many(report.replayable as u64, "job", "jobs")),
+        (false, false) => format!("Replay {}", many(least as u64, "job", "jobs")),
     };
     html! {
         form.order method="post" action="/dead-letters/replay" data-run data-more[goes_on] {
@@ -197,7 +211,7 @@ fn order(report: &Report, asked: &Pairs, so_far: SoFar) -> Markup {
             @for (name, text) in so_far.pairs() { input type="hidden" name=(name) value=(text); }
             @if report.needs_confirmation > 0 || agreed {
                 label.yes {
-                    input type="checkbox" name="accept_duplicates" value="true" checked[agreed];
+                    input type="checkbox" name="accept_duplicates" value="true" checked[agreed] required[needs_yes];
                     " Send those again, too, that may have been accepted: somebody may get the message twice."
                 }
             }
@@ -237,12 +251,14 @@ pub(super) async fn run(
     InForm(sent): InForm,
 ) -> Answer {
     let report = api::run(&app, &caller, sent.fields(&ASKED)?).await?;
-    let so_far = SoFar::of(&sent).and(&report).pairs();
+    let so_far = SoFar::of(&sent).and(&report);
+    let next = report.next_cursor.as_deref().filter(|_| !so_far.is_over());
+    let so_far = so_far.pairs();
     let so_far = so_far.iter().map(|(name, text)| (*name, text.as_str()));
-    let to = match &report.next_cursor {
+    let to = match next {
         Some(cursor) => {
             let names: Vec<&str> = ASKED.iter().copied().filter(|name| *name != "cursor").collect();
-            let query = sent.only(&names).chain([("cursor", cursor.as_str())]).chain(so_far);
+            let query = sent.only(&names).chain([("cursor", cursor)]).chain(so_far);
             link("/dead-letters/replay", query)
         }
         None => link("/dead-letters/replay", sent.only(&FILTERS).chain([("finished", "true")]).chain(so_far)),

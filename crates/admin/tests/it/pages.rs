@@ -215,7 +215,7 @@ async fn a_replay_by_form_is_previewed_first_and_moves_the_jobs() {
     assert!(preview.contains("3 match") && preview.contains("Replay 3 jobs"), "{preview}");
     assert_eq!(api.get("/v1/queues/bulk").await.ok()["deferred"], 3, "a preview moves nothing");
     let one = api.send(form("/dead-letters/replay", "class=bulk&keys=d2")).await;
-    let done = "/dead-letters/replay?class=bulk&finished=true&seen=1&moved=1&held=0";
+    let done = "/dead-letters/replay?class=bulk&finished=true&most=0&seen=1&moved=1&held=0";
     assert_eq!((one.status.as_u16(), one.header("location")), (303, done));
     assert!(text(&api.get(done).await.text).contains("1 job is pending again , 0 held back"));
     api.send(form("/dead-letters/replay", "class=bulk&state=deferred")).await;
@@ -234,15 +234,28 @@ async fn a_long_replay_goes_on_step_by_step() {
         let keys: Vec<String> = (0..200).map(|n| format!("k{part}-{n}")).collect();
         api.die("bulk", &keys.iter().map(String::as_str).collect::<Vec<_>>(), &End::DEFERRED).await;
     }
-    let first = api.send(form("/dead-letters/replay", "class=bulk")).await;
+    let first = api.send(form("/dead-letters/replay", "class=bulk&most=1200")).await;
     let next = first.header("location").to_owned();
-    assert!(next.contains("cursor=") && next.ends_with("&seen=1000&moved=1000&held=0"), "{next}");
+    assert!(next.contains("cursor=") && next.ends_with("&most=1200&seen=1000&moved=1000&held=0"), "{next}");
     let page = api.get(&next).await.text;
     assert!(page.contains("data-more") && page.contains("<progress"), "{page}");
     assert!(text(&page).contains("1,000 moved, 0 held back 1,000 of 1,200 looked at"), "{page}");
     let last = api.send(form("/dead-letters/replay", next.split_once('?').unwrap().1)).await;
-    assert!(last.header("location").ends_with("finished=true&seen=1200&moved=1200&held=0"));
+    assert!(last.header("location").ends_with("finished=true&most=1200&seen=1200&moved=1200&held=0"));
     assert_eq!(api.get("/v1/queues/bulk").await.ok()["pending"], 1_200);
+}
+
+/// What is replayed may die again at once and stand behind the others.
+#[tokio::test]
+async fn a_replay_does_not_chase_what_died_again() {
+    let api = Api::start();
+    for part in 0..6 {
+        let keys: Vec<String> = (0..200).map(|n| format!("k{part}-{n}")).collect();
+        api.die("bulk", &keys.iter().map(String::as_str).collect::<Vec<_>>(), &End::DEFERRED).await;
+    }
+    let first = api.send(form("/dead-letters/replay", "class=bulk&most=1000")).await;
+    assert!(first.header("location").contains("finished=true"), "{}", first.header("location"));
+    assert_eq!(api.get("/v1/queues/bulk").await.ok()["deferred"], 200);
 }
 
 #[tokio::test]
