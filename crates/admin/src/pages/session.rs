@@ -67,7 +67,9 @@ fn set_cookie(value: &str, life_s: u64, is_https: bool) -> Option<HeaderValue> {
 /// Where to go afterwards: a page of ours, never another site.
 fn next(asked: Option<&str>) -> &str {
     let is_ours = |path: &&str| {
-        path.starts_with('/') && !path[1..].starts_with(['/', '\\']) && !path.contains(char::is_control)
+        path.starts_with('/')
+            && !path[1..].starts_with(['/', '\\'])
+            && path.bytes().all(|b| b.is_ascii_graphic())
     };
     asked.filter(is_ours).unwrap_or("/")
 }
@@ -130,7 +132,8 @@ mod tests {
     #[test]
     fn nobody_is_sent_to_another_site() {
         assert_eq!(next(Some("/classes/bulk?x=1")), "/classes/bulk?x=1");
-        for asked in ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nb", "/\t/evil"]
+        for asked in
+            ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nb", "/\t/evil", "/ü"]
         {
             assert_eq!(next(Some(asked)), "/", "{asked}");
         }

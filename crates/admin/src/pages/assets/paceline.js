@@ -3,6 +3,8 @@
 "use strict";
 (() => {
   const FRAGMENT = "x-paceline-fragment";
+  // A page that gets no answer by then says so: old numbers must not look like new ones.
+  const PATIENCE_MS = 5000;
   const page = () => document.getElementById("page");
   const state = document.getElementById("live-state");
   let asked = location.href, tag = null, timer = null, stopped = false, failures = 0, running = false;
@@ -83,7 +85,8 @@
   async function look() {
     if (stopped || running || document.hidden) return plan();
     try {
-      const answer = await ask(asked, tag ? { headers: { "if-none-match": tag } } : {});
+      const headers = tag ? { "if-none-match": tag } : {};
+      const answer = await ask(asked, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
       if (answer.status === 200) {
         tag = answer.headers.get("etag");
         show(await answer.text());
@@ -111,10 +114,10 @@
       button.addEventListener("click", () => { stopped = !stopped; look(); });
       state.replaceChildren(document.createElement("span"), " ", button);
     }
-    const told = failures > 1 ? "No answer; asking again." : stopped ? "Stopped." : "Live.";
+    const told = failures > 0 ? "No answer: these numbers are old. Asking again." : stopped ? "Stopped." : "Live.";
     if (button.textContent !== label) button.textContent = label;
     if (state.firstChild.textContent !== told) state.firstChild.textContent = told;
-    state.firstChild.className = failures > 1 ? "late" : "";
+    state.firstChild.className = failures > 0 ? "late" : "";
   }
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
@@ -137,7 +140,8 @@
       try {
         const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
         if (!show(await answer.text())) break;
-        asked = answer.url;
+        // A refusal stands where the order was sent to, which is no page to come back to.
+        if (answer.redirected) asked = answer.url;
         history.replaceState(null, "", asked);
       } catch {
         document.getElementById("said").textContent = "No answer; what was moved is moved. Send it again.";
