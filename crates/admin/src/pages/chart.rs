@@ -19,7 +19,7 @@ pub(super) fn traffic(minutes: &[Minute], told: &str) -> Markup {
     let step = WIDTH / minutes.len().max(1) as f64;
     let body = html! {
         @for (index, minute) in minutes.iter().enumerate().filter(|(_, minute)| minute.attempts() > 0) {
-            g transform={ "translate(" (fixed(index as f64 * step)) " 0)" } {
+            g aria-hidden="true" transform={ "translate(" (fixed(index as f64 * step)) " 0)" } {
                 title {
                     (time_of(minute.began_ms)) ": " (many(minute.attempts(), "attempt", "attempts")) ", "
                     (count(minute.throttled)) " throttled"
@@ -67,7 +67,7 @@ impl Pace<'_> {
             path.line d=(self.line()) {}
             @for made in shown() {
                 @let tone = if made.to_per_s < made.from_per_s { "wait" } else { "good" };
-                path class={ "dot " (tone) } d={ "M" (self.x(made.at_ms)) " " (self.y(made.to_per_s)) "h0" } {
+                path aria-hidden="true" class={ "dot " (tone) } d={ "M" (self.x(made.at_ms)) " " (self.y(made.to_per_s)) "h0" } {
                     title { (time_of(made.at_ms)) " " (change(made)) ": " (made.cause) }
                 }
             }

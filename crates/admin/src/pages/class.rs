@@ -3,7 +3,7 @@
 use super::fault::{Answer, Fault};
 use super::form::{InForm, InQuery, link};
 use super::layout::{Area, Page, Shell};
-use super::overview::{key, traffic};
+use super::overview::{key, minutes, traffic};
 use super::parts::{as_of, empty, explanation, hold, number, pause_or_resume, quotas, section, told, tone};
 use super::traffic::Traffic;
 use super::words::{count, plain, span};
@@ -55,7 +55,7 @@ pub(super) async fn show(
         (section("jobs", "Jobs", jobs(&class, &depths)))
         (find(&class))
         @for spent in &spent { (spent.section(now_ms)) }
-        (section("sent", "Throttles against attempts, last hour", html! { (traffic(&sent)) (key()) }))
+        (section("sent", "Throttles against attempts, last hour", html! { (traffic(&sent)) (key()) (minutes(&sent)) }))
         (section("codes", "What the provider said, last hour", codes(&sent.codes)))
     };
     shell.page(&app, Page { title: &class, area: Area::Nowhere, live: true, main }).await

@@ -4,7 +4,7 @@ use super::fault::Answer;
 use super::layout::{Area, Page, Shell};
 use super::parts::{as_of, hold, section};
 use super::traffic::Traffic;
-use super::words::{count, many, percent, span};
+use super::words::{count, many, minute_of, percent, span};
 use super::{alerts, budgets, chart};
 use crate::classes::{App, Known};
 use crate::queues::HoldView;
@@ -135,6 +135,34 @@ pub(super) fn key() -> Markup {
     html! {
         p.quiet.legend {
             span.key.good { "accepted" } span.key.wait { "throttled: not right now" } span.key.bad { "anything else" }
+        }
+    }
+}
+
+/// The same, minute by minute.
+pub(super) fn minutes(traffic: &Traffic) -> Markup {
+    let sent = || traffic.minutes.iter().rev().filter(|minute| minute.attempts() > 0);
+    html! {
+        @if sent().next().is_some() {
+            details {
+                summary { "Minute by minute" }
+                table.narrow {
+                    thead {
+                        tr {
+                            th scope="col" { "Minute" }
+                            @for name in ["accepted", "throttled", "anything else"] { th.n scope="col" { (name) } }
+                        }
+                    }
+                    tbody {
+                        @for minute in sent() {
+                            tr {
+                                th scope="row" { (minute_of(minute.began_ms)) }
+                                @for n in [minute.accepted, minute.throttled, minute.other] { td.n { (count(n)) } }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
