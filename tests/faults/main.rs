@@ -1,11 +1,13 @@
 //! What breaks, end to end: workers killed, Redis gone, replies lost; the ledger is checked after each.
 
 mod doctor;
+mod failover;
 mod killed;
 mod lost_replies;
 mod panics;
 mod poison;
 mod readiness;
+mod reconcile;
 mod records;
 mod redis_away;
 mod redis_refuses;

@@ -178,6 +178,25 @@ async fn a_restored_snapshot_doubles_nothing_where_the_provider_deduplicates() {
     worker.stopped().await;
 }
 
+/// Redis forgets twenty claims while their requests are on the wire. The worker that holds them says so before anybody
+/// claims them again, and takes their acceptances as they come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn claims_that_redis_forgot_double_nothing_where_a_person_is_asked() {
+    let scenario = Scenario { deduplicates: false, ..slow(1_300) };
+    let mut stage = Stage::over(RedisServer::without_aof(), scenario, &forgetful(ONE_CLASS)).await;
+    stage.push(BULK, 20).await;
+    redis::cmd("SAVE").exec(&mut stage.redis.connection()).expect("it runs");
+    let worker = stage.worker();
+    await_requests(&stage, 20).await;
+    stage.redis.kill();
+    stage.redis.run();
+    let depths = stage.await_drained(BULK).await;
+    until("their acceptances are told", async || stage.depths(BULK).await.of(State::Submitted) == 20).await;
+    assert_eq!(count(&stage, "|doubted|unconfirmed").await, 20, "{depths:?}");
+    assert_delivered_once(&stage, 20);
+    worker.stopped().await;
+}
+
 /// The master dies under load; its replica has whatever was replicated, and the name leads to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_doubles_nothing_where_the_provider_deduplicates() {

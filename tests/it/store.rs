@@ -148,13 +148,15 @@ suite! {
         an_erased_job_keeps_its_receipt_and_so_its_key
         an_erase_removes_every_word_of_the_content
         a_sweep_forgets_the_oldest_in_chunks
-        a_sweep_touches_nothing_that_waits;
+        a_sweep_touches_nothing_that_waits
+        a_job_that_is_held_and_believed_to_wait_is_doubted;
     looks:
         a_class_that_never_was_is_empty
         waiting_scheduled_and_ages_are_separate_numbers
         pages_go_on_within_one_score_by_the_bytes_of_the_key
         entries_that_leave_meanwhile_do_not_shift_the_pages
-        thousands_of_one_moment_are_all_listed;
+        thousands_of_one_moment_are_all_listed
+        a_job_is_moved_only_while_it_is_as_it_was_seen;
     unreadable:
         they_are_claimed_with_the_others_and_parked_untouched
         they_are_reaped_like_any_other

@@ -56,7 +56,13 @@ fn build(folder: &Path) -> Result<(), String> {
     };
     let target = folder.parent().expect("a profile's folder lies in the target folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // What cargo told this test about itself is not about that build: build scripts that look at it would run again
+    // there, and once more at the next build outside.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_cargo(name)) {
+        command.env_remove(name);
+    }
+    let built = command
         .args(["build", "--quiet", "--package", "paceline-cli", "--bin", "paceline", "--profile", profile])
         .arg("--target-dir")
         .arg(target)
@@ -64,6 +70,11 @@ fn build(folder: &Path) -> Result<(), String> {
         .output()
         .map_err(|error| error.to_string())?;
     if built.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&built.stderr).into_owned()) }
+}
+
+fn is_of_cargo(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_CRATE_NAME"
 }
 
 /// What is wrong with a command line of a document or a deployment file: `words` follow `paceline`. Values are

@@ -7,5 +7,6 @@ pub mod peer;
 pub mod ports;
 pub mod proxy;
 pub mod redis_server;
+pub mod sentinel;
 pub mod stage;
 pub mod store;

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use paceline_core::config::{Class, Config, Sources};
 use paceline_core::{Name, State, Transport};
 use paceline_rehearsal::{Ledger, Sandbox, Scenario};
-use paceline_store::{ClassRef, Depths, NewJob, RedisStore, Store, Stored};
+use paceline_store::{ClassRef, Depths, NewJob, RedisStore, Store, Stored, Walk};
 use paceline_transport::{Credential, HttpTransport};
 use paceline_worker::{Health, Lane, Worker, WorkerOptions};
 use std::net::SocketAddr;
@@ -172,7 +172,20 @@ impl Stage {
         }
     }
 
-    /// Waits until nothing of a class waits or is in flight.
+    /// Records and indexes agree, whatever happened before.
+    pub async fn assert_consistent(&self) {
+        for class in self.config.classes.keys() {
+            let mut next = Some(Walk::START);
+            while let Some(walk) = next {
+                let class = self.class(class.as_str());
+                let step = self.store.reconcile_step(&class, &walk, false).await.expect("redis runs");
+                assert_eq!(step.wrong, [], "record and indexes disagree");
+                next = step.next;
+            }
+        }
+    }
+
+    /// Waits until nothing of a class waits or is in flight; the reconciler finds nothing to do then.
     pub async fn await_drained(&self, class: &str) -> Depths {
         let began = Instant::now();
         loop {
@@ -180,6 +193,7 @@ impl Stage {
             if let Ok(depths) = &depths
                 && depths.waiting() + depths.of(State::InFlight) == 0
             {
+                self.assert_consistent().await;
                 return depths.clone();
             }
             assert!(

@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Resume(ResumeOptions),
     /// Look at Redis: version, memory, persistence, clocks, jobs that a change of settings would strand
     Doctor(DoctorOptions),
+    /// Compare every record with the indexes, and put right what disagrees (after a restored snapshot, say)
+    Reconcile(ReconcileOptions),
     /// Read the settings and tell every fault at once
     CheckConfig(CheckOptions),
     /// Print each script's SHA-1 and file, for SLOWLOG
@@ -91,6 +93,23 @@ pub(crate) struct DoctorOptions {
     /// Overrides redis.url
     #[arg(long, value_name = "URL")]
     pub(crate) redis: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Workers do the same by themselves, about once an hour and slowly. Examples:
+  paceline reconcile --dry-run     look only; exit 3 where something stands wrong
+  paceline reconcile               and put it right, while workers run or not")]
+pub(crate) struct ReconcileOptions {
+    /// Overrides redis.url
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
+    /// Look and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

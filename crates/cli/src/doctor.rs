@@ -4,7 +4,7 @@
 use crate::args::ServeOptions;
 use crate::{print, settings};
 use anyhow::{Context, bail};
-use paceline_core::config::Config;
+use paceline_core::config::{Config, Durability};
 use paceline_store::{ClassRef, RedisStore, ServerFacts, Store, Stranded};
 use serde::Serialize;
 use std::path::Path;
@@ -89,7 +89,7 @@ pub(crate) async fn before_start(store: &RedisStore, config: &Config) -> anyhow:
 
 async fn look(store: &RedisStore, config: &Config) -> anyhow::Result<Vec<Finding>> {
     let classes: Vec<ClassRef> = config.classes.values().map(|class| ClassRef::of(config, class)).collect();
-    let mut findings = of_server(&store.server_facts().await?);
+    let mut findings = of_server(&store.server_facts().await?, config.redis.durability);
     findings.extend(of_groups(&store.claim_groups(&classes).await?));
     for class in &classes {
         let slots = config.classes[&class.class].concurrency as f64;
@@ -107,8 +107,9 @@ async fn look(store: &RedisStore, config: &Config) -> anyhow::Result<Vec<Finding
     Ok(findings)
 }
 
-fn of_server(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = vec![of_version(facts), of_eviction(facts), of_persistence(facts)];
+fn of_server(facts: &ServerFacts, durability: Durability) -> Vec<Finding> {
+    let mut findings =
+        vec![of_version(facts), of_eviction(facts), of_persistence(facts), of_durability(facts, durability)];
     if facts.is_replica {
         let advice = "point redis.url at the master; a replica takes no writes";
         findings.push(Finding::new(Weight::Refuses, "this Redis is a replica", advice));
@@ -164,6 +165,25 @@ fn of_persistence(facts: &ServerFacts) -> Finding {
     Finding::new(Weight::Warns, "AOF is off", advice)
 }
 
+/// What redis.durability promises has to be what this Redis does.
+fn of_durability(facts: &ServerFacts, durability: Durability) -> Finding {
+    let advice = "set it in Redis, or redis.durability to what it does";
+    match (durability, facts.fsync.as_str()) {
+        (Durability::Always, "") => {
+            Finding::new(Weight::Warns, "redis.durability is always, and CONFIG GET is not allowed", advice)
+        }
+        (Durability::Always, fsync) if fsync != "always" || !facts.has_aof => Finding::new(
+            Weight::Refuses,
+            format!("redis.durability is always, and appendfsync is {fsync}, appendonly {}", facts.has_aof),
+            advice,
+        ),
+        (Durability::Replica, _) if facts.replicas == 0 => {
+            Finding::new(Weight::Warns, "redis.durability is replica, and no replica follows", advice)
+        }
+        _ => Finding::fine(format!("redis.durability is kept ({durability:?})").to_lowercase()),
+    }
+}
+
 fn of_groups(stranded: &[Stranded]) -> Vec<Finding> {
     if stranded.is_empty() {
         return vec![Finding::fine("every class is in the group its jobs are in")];
@@ -198,14 +218,20 @@ mod tests {
             eviction: "noeviction".into(),
             max_memory_bytes: 1 << 30,
             has_aof: true,
+            fsync: "everysec".into(),
+            replicas: 0,
             is_replica: false,
             clock_ahead_ms: 3,
         }
     }
 
     fn worst(facts: ServerFacts) -> Weight {
+        worst_with(facts, Durability::Everysec)
+    }
+
+    fn worst_with(facts: ServerFacts, durability: Durability) -> Weight {
         let weight = |found: &Finding| found.weight;
-        let findings = of_server(&facts);
+        let findings = of_server(&facts, durability);
         assert!(findings.iter().all(|found| found.weight == Weight::Fine || !found.advice.is_empty()));
         if findings.iter().map(weight).any(|weight| weight == Weight::Refuses) {
             Weight::Refuses
@@ -223,6 +249,11 @@ mod tests {
         assert_eq!(worst(ServerFacts { eviction: "allkeys-lru".into(), ..good() }), Weight::Refuses);
         assert_eq!(worst(ServerFacts { is_replica: true, ..good() }), Weight::Refuses);
         assert_eq!(worst(ServerFacts { has_aof: false, ..good() }), Weight::Warns);
+        assert_eq!(worst_with(good(), Durability::Always), Weight::Refuses);
+        assert_eq!(worst_with(good(), Durability::Replica), Weight::Warns);
+        let kept = ServerFacts { fsync: "always".into(), replicas: 1, ..good() };
+        assert_eq!(worst_with(kept.clone(), Durability::Always), Weight::Fine);
+        assert_eq!(worst_with(kept, Durability::Replica), Weight::Fine);
         assert_eq!(worst(ServerFacts { max_memory_bytes: 0, ..good() }), Weight::Fine);
         assert_eq!(worst(ServerFacts { clock_ahead_ms: -2_500, ..good() }), Weight::Warns);
         assert!(

@@ -14,6 +14,7 @@ mod print;
 mod private_redis;
 mod push;
 mod queues;
+mod reconcile;
 mod rehearse;
 mod sandbox;
 mod scripts;
@@ -61,6 +62,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Doctor(options) => {
             doctor::run(config, &ServeOptions { redis: options.redis, listen: None }, options.json).await
         }
+        Command::Reconcile(options) => reconcile::run(config, &options).await,
         Command::CheckConfig(options) => check::run(config, &options),
         Command::Scripts(options) => scripts::run(&options),
         Command::Demo(options) => demo::run(&options).await,

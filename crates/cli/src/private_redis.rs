@@ -12,6 +12,8 @@ use tokio::process::{Child, Command};
 pub(crate) enum Durability {
     /// AOF, fsync every second.
     Everysec,
+    /// AOF, fsync before every answer.
+    Always,
     /// Nothing is kept: for measuring.
     None,
 }
@@ -27,10 +29,14 @@ impl PrivateRedis {
     pub(crate) async fn start(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let port = free_port()?;
-        let appendonly = if durability == Durability::Everysec { "yes" } else { "no" };
+        let (appendonly, appendfsync) = match durability {
+            Durability::Everysec => ("yes", "everysec"),
+            Durability::Always => ("yes", "always"),
+            Durability::None => ("no", "no"),
+        };
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--daemonize", "no"])
-            .args(["--appendonly", appendonly, "--appendfsync", "everysec", "--save", ""])
+            .args(["--appendonly", appendonly, "--appendfsync", appendfsync, "--save", ""])
             .args(["--maxmemory-policy", "noeviction", "--zset-max-listpack-entries", "0"])
             .args(["--lazyfree-lazy-expire", "yes", "--lazyfree-lazy-server-del", "yes"])
             .arg("--dir")

@@ -7,7 +7,7 @@ use crate::{doctor, lanes, settings};
 use anyhow::{Context, bail};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use paceline_admin::AppState;
-use paceline_core::config::Config;
+use paceline_core::config::{self, Config};
 use paceline_store::{ClassRef, RedisStore, Store};
 use paceline_worker::{Health, Worker, WorkerOptions};
 use std::net::SocketAddr;
@@ -56,7 +56,11 @@ pub(crate) async fn run(
     let private = match (config.redis.url.is_empty(), parts) {
         (false, _) => None,
         (true, Parts::Both) => {
-            Some(PrivateRedis::start(Path::new(PRIVATE_FOLDER), Durability::Everysec).await?)
+            let durability = match config.redis.durability {
+                config::Durability::Always => Durability::Always,
+                _ => Durability::Everysec,
+            };
+            Some(PrivateRedis::start(Path::new(PRIVATE_FOLDER), durability).await?)
         }
         (true, _) => bail!("redis.url is not set; only `serve` starts a private Redis"),
     };
@@ -89,7 +93,10 @@ impl Running {
     /// Starts the parts; they end by `signals`.
     pub(crate) async fn start(config: Config, parts: Parts, signals: &Signals) -> anyhow::Result<Self> {
         let timeout = Duration::from_millis(config.redis.response_timeout_ms);
-        let store = RedisStore::open(&config.redis.url, config.namespace.clone(), timeout)?;
+        let mut store = RedisStore::open(&config.redis.url, config.namespace.clone(), timeout)?;
+        if config.redis.durability == config::Durability::Replica {
+            store = store.waiting_for_replica();
+        }
         let deployment_id = deployment(&store, &config).await?;
         doctor::before_start(&store, &config).await?;
         let classes: Vec<ClassRef> =

@@ -44,3 +44,12 @@ impl HttpAnswer {
             .filter(|value| !value.is_empty())
     }
 }
+
+/// The facts of an SMPP answer (`submit_sm_resp`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SmppAnswer {
+    /// The `command_status` as sent.
+    pub status: u32,
+    /// The provider's id of the message, where the answer had a body.
+    pub message_id: Option<String>,
+}

@@ -69,6 +69,19 @@ pub struct RedisConfig {
     pub url: String,
     /// A call without an answer by then is repeated.
     pub response_timeout_ms: u64,
+    /// What an acknowledged push survives.
+    pub durability: Durability,
+}
+
+/// What an acknowledged push survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of Redis's process, but for its last second.
+    Everysec,
+    /// The end of Redis's process.
+    Always,
+    /// As a rule the loss of the node: push and claim wait a moment for one replica.
+    Replica,
 }
 
 /// The API's door.

@@ -41,7 +41,7 @@ fn seconds_ms(value: &str) -> Option<u64> {
     value.parse::<u64>().ok().map(|seconds| seconds.saturating_mul(1_000))
 }
 
-fn by_magnitude_ms(value: &str, from_ms: u64) -> Option<u64> {
+pub(crate) fn by_magnitude_ms(value: &str, from_ms: u64) -> Option<u64> {
     let number: f64 = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)?;
     Some(match number {
         // 2001 in seconds: no vendor counts so many seconds to go.

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// - signs, exponents, `nan`, `inf`, blanks and other words equal an absent header.
 pub fn parse(value: &str, date: Option<&str>, now_ms: u64) -> Option<u64> {
     let value = value.trim_matches([' ', '\t']);
-    if let Some(wait_ms) = seconds(value) {
+    if let Some(wait_ms) = seconds_ms(value) {
         return Some(wait_ms);
     }
     let at_ms = date_ms(value)?;
@@ -20,7 +20,8 @@ pub fn parse(value: &str, date: Option<&str>, now_ms: u64) -> Option<u64> {
     Some(at_ms.saturating_sub(from_ms))
 }
 
-fn seconds(value: &str) -> Option<u64> {
+/// Plain seconds, whole or decimal, as ms.
+pub(crate) fn seconds_ms(value: &str) -> Option<u64> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !digits(whole) || !digits(fraction) {

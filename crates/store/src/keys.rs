@@ -122,6 +122,11 @@ impl Keys {
         self.of_class(class, &format!("claimed:{worker}"))
     }
 
+    /// That somebody walks the class's records against its indexes, or did not long ago.
+    pub fn reconciled(&self, class: &ClassRef) -> String {
+        self.of_class(class, "reconciled")
+    }
+
     /// A job's record.
     pub fn job(&self, class: &ClassRef, key: &str) -> String {
         self.of_class(class, &format!("job:{key}"))

@@ -20,6 +20,7 @@ mod world;
 
 use crate::keys::{BudgetRef, ClassRef};
 use crate::movement::*;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::State;
 use paceline_core::budget::Limits;
@@ -51,6 +52,11 @@ impl MemoryStore {
     /// Lets time go by.
     pub fn advance(&self, ms: u64) {
         self.world().now_ms += ms;
+    }
+
+    /// A copy that goes its own way from here: what a snapshot or an append-only file is to Redis.
+    pub fn snapshot(&self) -> Self {
+        Self { world: Arc::new(Mutex::new(self.world().clone())) }
     }
 
     /// The counts of the last `minutes` minutes, oldest first: `(minute, {code|outcome|state: n})`.
@@ -105,6 +111,10 @@ impl Store for MemoryStore {
         settlements: &[Settlement],
     ) -> Result<Vec<Settled>> {
         Ok(self.world().settle(class, trips, settlements))
+    }
+
+    async fn doubt(&self, class: &ClassRef, jobs: &[HeldJob]) -> Result<Vec<Doubted>> {
+        Ok(self.world().doubt(class, jobs))
     }
 
     async fn reap(&self, class: &ClassRef, max_jobs: usize, lease_ms: u64) -> Result<Batch> {
@@ -175,6 +185,10 @@ impl Store for MemoryStore {
 
     async fn explain(&self, class: &ClassRef, key: Option<&str>) -> Result<Option<Explained>> {
         self.world().explain(class, key)
+    }
+
+    async fn reconcile(&self, class: &ClassRef, jobs: &[Reconcile]) -> Result<Vec<Reconciled>> {
+        Ok(self.world().reconcile(class, jobs))
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

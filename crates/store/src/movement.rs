@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::keys::{BudgetRef, ClassRef};
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::budget::Limits;
 use paceline_core::decide::{HoldCause, Probe};
@@ -149,6 +150,20 @@ pub enum Settled {
     Parked,
     /// A hold overtook the attempt: decide again.
     Held(HoldCause),
+}
+
+/// A job that a worker believes it holds: its key, its birth, the end of its lease.
+pub type HeldJob = (String, [u8; 8], u64);
+
+/// What Redis makes of a job that a worker believes it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubted {
+    /// Its lease stands.
+    Held,
+    /// Its claim was forgotten: it is unconfirmed now.
+    Doubted,
+    /// Somebody else has it, or it went on.
+    Elsewhere,
 }
 
 /// What became of one replayed dead letter.
@@ -374,6 +389,8 @@ pub trait Store: Send + Sync + 'static {
         trips: &Trips,
         settlements: &[Settlement],
     ) -> impl Future<Output = Result<Vec<Settled>>> + Send;
+    /// Jobs that a worker holds and whose claim Redis may have forgotten; at most 200.
+    fn doubt(&self, class: &ClassRef, jobs: &[HeldJob]) -> impl Future<Output = Result<Vec<Doubted>>> + Send;
     /// Lapsed leases, under a new short one.
     fn reap(
         &self,
@@ -442,6 +459,12 @@ pub trait Store: Send + Sync + 'static {
     fn get(&self, class: &ClassRef, key: &str) -> impl Future<Output = Result<Option<Stored>>> + Send;
     /// How deep a class is.
     fn depths(&self, class: &ClassRef) -> impl Future<Output = Result<Depths>> + Send;
+    /// Jobs looked at, record and indexes together, or moved to where they belong; at most 200.
+    fn reconcile(
+        &self,
+        class: &ClassRef,
+        jobs: &[Reconcile],
+    ) -> impl Future<Output = Result<Vec<Reconciled>>> + Send;
     /// A page of a state, oldest first.
     fn list(
         &self,

@@ -1,8 +1,10 @@
 //! The movements on Redis: arguments out, answers in. What happens in between is in `lua/`.
 
+mod address;
 mod answers;
 mod call;
 mod clock;
+mod scan;
 mod server;
 mod spec;
 pub(crate) mod wake;
@@ -12,6 +14,7 @@ use crate::error::StoreError;
 use crate::keys::{BudgetRef, ClassRef, Keys};
 use crate::movement::*;
 use crate::order;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::scripts::{self, Script};
 pub use server::{ServerFacts, Stranded};
 
@@ -36,14 +39,43 @@ pub struct RedisStore {
     wire: Arc<Wire>,
     keys: Keys,
     clock: Arc<Clock>,
+    waits_for_replica: bool,
 }
+
+/// How long a push or a claim waits for a replica to have it.
+const REPLICA_WAIT: Duration = Duration::from_millis(500);
 
 impl RedisStore {
     /// Connects lazily: an address that does not answer is found at the first call, which may be repeated.
-    /// `redis://`, `rediss://`, or `redis+cluster://host:port,host:port`.
+    /// `redis://`, `rediss://`, `redis+sentinel://host:port,host:port/master`, or `redis+cluster://host:port,host:port`.
     pub fn open(url: &str, namespace: Name, response_timeout: Duration) -> Result<Self> {
         let wire = Arc::new(Wire::open(url, response_timeout)?);
-        Ok(Self { wire, keys: Keys::new(namespace), clock: Arc::new(Clock::start()) })
+        Ok(Self {
+            wire,
+            keys: Keys::new(namespace),
+            clock: Arc::new(Clock::start()),
+            waits_for_replica: false,
+        })
+    }
+
+    /// Push and claim wait for one replica, best effort: what a failover forgets is the less.
+    pub fn waiting_for_replica(self) -> Self {
+        Self { waits_for_replica: true, ..self }
+    }
+
+    /// Commands of one connection are in order, so this is about all that was written before. In a cluster the
+    /// client asks every master and gives back the least.
+    async fn await_replica(&self) {
+        if !self.waits_for_replica {
+            return;
+        }
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(1).arg(REPLICA_WAIT.as_millis() as u64);
+        match self.wire.query(&wait, "WAIT").await {
+            Ok(redis::Value::Int(copies)) if copies > 0 => {}
+            Ok(_) => tracing::warn!("no replica has the last write: a failover now would forget it"),
+            Err(error) => tracing::warn!(%error, "no replica could be waited for"),
+        }
     }
 
     /// Redis's clock in ms, estimated from the last answer and this process's monotonic clock.
@@ -187,7 +219,9 @@ impl Store for RedisStore {
             call = call.arg(job.key.as_str()).arg(job.at_ms).arg(job.expires_at_ms).arg(job.cost);
             call = call.arg(&job.campaign).arg(&job.fingerprint).arg(&job.document);
         }
-        self.run(call).await?.pushed()
+        let pushed = self.run(call).await?.pushed()?;
+        self.await_replica().await;
+        Ok(pushed)
     }
 
     async fn claim(&self, class: &ClassRef, ask: &ClaimAsk) -> Result<Claim> {
@@ -205,7 +239,11 @@ impl Store for RedisStore {
             .arg(jobs)
             .arg(bodies)
             .arg(spec::of_claim(class, self.clock.now_ms()));
-        self.run(call).await?.claim()
+        let claim = self.run(call).await?.claim()?;
+        if matches!(claim, Claim::Jobs(_)) {
+            self.await_replica().await;
+        }
+        Ok(claim)
     }
 
     async fn start(
@@ -235,6 +273,15 @@ impl Store for RedisStore {
             round.into_iter().zip(words).for_each(|(index, word)| settled[index] = word);
         }
         Ok(settled)
+    }
+
+    async fn doubt(&self, class: &ClassRef, jobs: &[HeldJob]) -> Result<Vec<Doubted>> {
+        let names = jobs.iter().map(|(key, ..)| key.as_str());
+        let mut call = self.call(&scripts::DOUBT, class).keys(self.job_keys(class, names)).arg(COUNT_TTL_S);
+        for (key, birth, deadline_ms) in jobs {
+            call = call.arg(key).arg(&birth[..]).arg(deadline_ms);
+        }
+        self.run(call).await?.doubted()
     }
 
     async fn reap(&self, class: &ClassRef, max_jobs: usize, lease_ms: u64) -> Result<Batch> {
@@ -372,6 +419,23 @@ impl Store for RedisStore {
             .arg(spec::of_claim(class, self.clock.now_ms()))
             .arg(key.unwrap_or_default());
         self.run(call).await?.explained()
+    }
+
+    async fn reconcile(&self, class: &ClassRef, jobs: &[Reconcile]) -> Result<Vec<Reconciled>> {
+        let names = || jobs.iter().map(|job| job.key.as_str());
+        let mut call = self
+            .call(&scripts::RECONCILE, class)
+            .keys(self.job_keys(class, names()))
+            .keys(self.body_keys(class, names()))
+            .arg(COUNT_TTL_S);
+        for job in jobs {
+            let (seen, target) = job
+                .mend
+                .as_ref()
+                .map_or((&[][..], 0), |(seen, target)| (seen, target.map_or(0, State::number)));
+            call = call.arg(&job.key).arg(seen).arg(target);
+        }
+        self.run(call).await?.reconciled(jobs)
     }
 
     async fn get(&self, class: &ClassRef, key: &str) -> Result<Option<Stored>> {

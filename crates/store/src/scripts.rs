@@ -61,6 +61,7 @@ scripts! {
     CLAIM "claim": Adds ["record" "hold" "budget" "share" "quota" "gate" "claimed" "heads" "expire" "repeat" "spend"];
     DECLARE "declare": Adds ["budget" "limits"];
     DEPTHS "depths": Reads [];
+    DOUBT "doubt": Frees ["record" "find"];
     ERASE "erase": Frees ["record" "find"];
     EXPLAIN "explain": Reads ["record" "find" "hold" "budget" "share" "quota" "gate" "heads"];
     GET "get": Reads ["find"];
@@ -70,6 +71,7 @@ scripts! {
     PACE "pace": Reads ["budget" "quota"];
     PUSH "push": Adds ["record" "find" "fault"];
     REAP "reap": Frees ["record" "heads" "claimed"];
+    RECONCILE "reconcile": Frees [];
     REPLAY "replay": Frees ["record" "find"];
     SETTLE "settle": Frees ["record" "find" "hold" "signal" "quota" "heard" "order" "moves" "live" "late"];
     START "start": Frees ["record"];

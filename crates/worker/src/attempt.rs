@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use paceline_core::decide::Probe;
 use paceline_core::history::Attempt;
 use paceline_core::outcome::SHUTDOWN;
+use paceline_core::policy::OnAmbiguous;
 use paceline_core::send_id::send_id;
 use paceline_core::vocabulary::{self, Verdict};
 use paceline_core::{Answer, Decision, Document, Job, Outcome, Outgoing, Seen, State, decide};
@@ -140,12 +141,8 @@ impl BatchRun {
             match self.running.store.start(&self.running.lane.at, self.lease.deadline_ms, &marks).await {
                 Ok(fresh) => {
                     // A lease that is not ours any more is somebody else's to settle.
-                    return ready
-                        .into_iter()
-                        .zip(fresh)
-                        .filter(|(_, fresh)| *fresh)
-                        .map(|(ready, _)| ready)
-                        .collect();
+                    let fresh = ready.into_iter().zip(fresh).filter(|(_, fresh)| *fresh);
+                    return fresh.map(|(ready, _)| self.noted(ready)).collect();
                 }
                 Err(error) if self.is_late() || self.abort.is_cancelled() => {
                     tracing::warn!(class = self.running.name(), %error, "could not mark jobs as started in time");
@@ -157,6 +154,14 @@ impl BatchRun {
                 Err(_) => backoff.pause().await,
             }
         }
+    }
+
+    /// Redis may forget this start with its last second; then this process is the only one that knows.
+    fn noted(&self, ready: Ready) -> Ready {
+        if self.running.lane.class.policy.on_ambiguous == OnAmbiguous::Ask {
+            self.running.in_hand.add(&ready.claimed.key, ready.job.birth, self.lease.deadline_ms);
+        }
+        ready
     }
 
     async fn attempt(self: Arc<Self>, jobs: Vec<Ready>) {

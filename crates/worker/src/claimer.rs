@@ -2,6 +2,7 @@
 
 use crate::attempt::{self, Lease};
 use crate::backoff::RedisBackoff;
+use crate::in_hand;
 use crate::lane::Running;
 use crate::settler::Settler;
 use paceline_core::window::Window;
@@ -61,7 +62,7 @@ impl Claimer {
             });
             self.running.forget_retry();
             self.mind_window().await;
-            match self.claim(&ask).await {
+            match self.claim_what_is_certain(&ask).await {
                 Ok(claim) => {
                     backoff.reset();
                     self.running.health.claimed(self.running.name());
@@ -122,6 +123,12 @@ impl Claimer {
         }
     }
 
+    /// What this process holds and Redis has forgotten leaves the queues before anything is claimed from them.
+    async fn claim_what_is_certain(&self, asking: &Asking) -> Result<Claim, StoreError> {
+        in_hand::tell_doubts(&self.running).await?;
+        self.claim(asking).await
+    }
+
     async fn claim(&self, asking: &Asking) -> Result<Claim, StoreError> {
         let lane = &self.running.lane;
         let ask = ClaimAsk {
@@ -138,6 +145,7 @@ impl Claimer {
     /// The same claim again after trouble that may pass; a fresh one after anything else.
     async fn trouble(&self, error: StoreError, asking: Asking) -> Option<Asking> {
         self.running.health.trouble();
+        self.running.in_hand.may_be_forgotten();
         metrics::counter!("paceline_store_errors_total", "call" => "claim").increment(1);
         match error {
             StoreError::Undeclared => {

@@ -1,6 +1,7 @@
 //! One class as this process works it: its settings, its transport, its slots.
 
 use crate::health::Health;
+use crate::in_hand::InHand;
 use paceline_core::Transport;
 use paceline_core::config::Class;
 use paceline_core::decide::Draws;
@@ -37,6 +38,8 @@ pub(crate) struct Running {
     pub(crate) worker: String,
     pub(crate) poll: Duration,
     pub(crate) health: Arc<Health>,
+    /// What was started and is not settled.
+    pub(crate) in_hand: InHand,
     /// One permit per request that may be in flight.
     pub(crate) slots: Arc<Semaphore>,
     /// Something was pushed, or a hold was lifted.
@@ -69,6 +72,7 @@ impl Running {
             worker,
             poll,
             health,
+            in_hand: InHand::default(),
             woken: Notify::new(),
             at_work: Notify::new(),
             throttled: Notify::new(),

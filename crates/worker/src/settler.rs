@@ -209,6 +209,11 @@ impl SettlerLoop {
             }
             _ => {}
         }
+        if settled == Settled::Stale {
+            self.running.in_hand.was_stale(&ended.key);
+        } else {
+            self.running.in_hand.remove(&ended.key, settlement.deadline_ms);
+        }
         let state = match settled {
             Settled::Moved(state) => state.as_str(),
             Settled::Late(_) => State::Submitted.as_str(),

@@ -4,7 +4,8 @@ use crate::claimer::Claimer;
 use crate::health::Health;
 use crate::lane::{Lane, Running};
 use crate::settler::Settler;
-use crate::{pacer, reaper, sweeper};
+use crate::{pacer, reaper, reconciler, sweeper};
+use paceline_core::Name;
 use paceline_store::{RedisStore, Store};
 use std::future::Future;
 use std::sync::Arc;
@@ -142,12 +143,17 @@ fn loops(
         let (running, stop) = (running.clone(), stop.clone());
         move || pacer::run(running.clone(), stop.clone())
     };
+    let reconcile = {
+        let (running, stop) = (running.clone(), stop.clone());
+        move || reconciler::run(running.clone(), stop.clone())
+    };
     vec![
         declare,
         tokio::spawn(kept_alive("claimer", stop.clone(), claim)),
         tokio::spawn(kept_alive("reaper", stop.clone(), reap)),
         tokio::spawn(kept_alive("sweeper", stop.clone(), sweep)),
         tokio::spawn(kept_alive("pacer", stop.clone(), pace)),
+        tokio::spawn(kept_alive("reconciler", stop.clone(), reconcile)),
     ]
 }
 
@@ -178,11 +184,10 @@ async fn finish(attempts: &TaskTracker, grace: Duration, abort: &CancellationTok
 }
 
 async fn wake(waker: paceline_store::Waker, running: Vec<Arc<Running>>) {
-    waker
-        .run(move |class| {
-            for running in running.iter().filter(|running| running.lane.class.name == *class) {
-                running.woken.notify_one();
-            }
-        })
-        .await;
+    let each = |class: &Name, act: fn(&Running)| {
+        running.iter().filter(|running| running.lane.class.name == *class).for_each(|running| act(running));
+    };
+    let woken = |class: &Name| each(class, |running| running.woken.notify_one());
+    let broken = |class: &Name| each(class, |running| running.in_hand.may_be_forgotten());
+    waker.run(woken, broken).await;
 }

@@ -91,3 +91,35 @@ pub async fn thousands_of_one_moment_are_all_listed<B: Bench>(bench: B) {
     let all: Vec<&str> = jobs.iter().map(|job| job.key.as_str()).collect();
     assert_eq!(pages(&bench, &class, 500, async |_| ()).await, all);
 }
+
+pub async fn a_job_is_moved_only_while_it_is_as_it_was_seen<B: Bench>(bench: B) {
+    let mut scene = Scene::new(&bench).await;
+    scene.push(&[job("a"), job("b")]).await;
+    let look = |key: &str| Reconcile { key: key.into(), mend: None };
+    let found = bench.store().reconcile(&scene.class, &[look("a"), look("b"), look("c")]).await.unwrap();
+    let seen: Vec<Vec<u8>> = found
+        .iter()
+        .zip([vec![State::Queued], vec![State::Queued], vec![]])
+        .map(|(found, expected)| {
+            let Reconciled::Seen { states, seen, record, is_receipt } = found else { panic!("{found:?}") };
+            assert_eq!((states, *is_receipt), (&expected, false));
+            assert_eq!(matches!(record, Record::Job(_)), !expected.is_empty(), "{record:?}");
+            seen.clone()
+        })
+        .collect();
+    scene.claim(1).await;
+    let to = |key: &str, seen: &Vec<u8>| Reconcile {
+        key: key.into(),
+        mend: Some((seen.clone(), Some(State::Deferred))),
+    };
+    let moves = [to("a", &seen[0]), to("b", &seen[1])];
+    let answers = bench.store().reconcile(&scene.class, &moves).await.unwrap();
+    assert_eq!(answers, [Reconciled::Changed, Reconciled::Mended], "a was claimed meanwhile");
+    let depths = bench.store().depths(&scene.class).await.unwrap();
+    assert_eq!((depths.of(State::InFlight), depths.of(State::Deferred)), (1, 1));
+    assert_eq!(
+        bench.store().reconcile(&scene.class, &moves).await.unwrap()[1],
+        Reconciled::Changed,
+        "a repeat"
+    );
+}

@@ -96,3 +96,29 @@ pub async fn a_sweep_touches_nothing_that_waits<B: Bench>(bench: B) {
         assert_eq!(scene.sweep(state, 0, 10).await, usize::from(state.is_done()), "{state}");
     }
 }
+
+/// Four of them: held, back in the queue by its own settle, believed to wait, and of another birth.
+pub async fn a_job_that_is_held_and_believed_to_wait_is_doubted<B: Bench>(bench: B) {
+    let mut scene = Scene::new(&bench).await;
+    scene.push(&[job("a"), job("b"), job("c"), job("d")]).await;
+    let batch = scene.claim(2).await;
+    scene.settle(&[end(&batch, "b", State::Pending)]).await;
+    let of = |key: &str, deadline_ms: u64| (key.to_owned(), scene.job(key).birth, deadline_ms);
+    let later_ms = batch.deadline_ms + 1;
+    let held = [
+        of("a", batch.deadline_ms),
+        of("b", batch.deadline_ms),
+        of("c", later_ms),
+        ("d".to_owned(), [9; 8], later_ms),
+    ];
+    let expected = [Doubted::Held, Doubted::Elsewhere, Doubted::Doubted, Doubted::Elsewhere];
+    assert_eq!(bench.store().doubt(&scene.class, &held).await.unwrap(), expected);
+    scene.look().await;
+    assert_eq!((scene.place("c").0, scene.job("c").flags.ambiguous), (State::Unconfirmed, true));
+    assert_eq!((scene.place("b").0, scene.place("d").0), (State::Pending, State::Queued));
+    assert_eq!(
+        bench.store().doubt(&scene.class, &held[2..3]).await.unwrap(),
+        [Doubted::Elsewhere],
+        "a repeat"
+    );
+}

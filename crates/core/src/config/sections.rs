@@ -10,7 +10,7 @@ use crate::budget::{Rate, Start};
 use crate::policy::{OnAmbiguous, Trips};
 use crate::quota::Quota;
 use crate::request::Encoding;
-use crate::vocabulary::Locator;
+use crate::vocabulary::{Condition, Locator, Pointer};
 
 pub(super) fn config(reader: &mut Reader) -> Option<Config> {
     let top = Section::fixed("");
@@ -60,17 +60,24 @@ fn redis(reader: &mut Reader) -> Option<RedisConfig> {
     let section = Section::fixed("redis");
     let url = reader.required(&section, "url", |value| {
         let url = text(value)?;
-        let known =
-            ["redis://", "rediss://", "redis+cluster://"].iter().any(|scheme| url.starts_with(scheme));
+        let known = ["redis://", "rediss://", "redis+sentinel://", "redis+cluster://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme));
         if url.is_empty() || known {
             Ok(url)
         } else {
-            Err("must start with redis://, rediss:// or redis+cluster://".into())
+            Err("must start with redis://, rediss://, redis+sentinel:// or redis+cluster://".into())
         }
     });
     let response_timeout_ms =
         reader.required(&section, "response_timeout_ms", |value| integer(value, 50, 60_000));
-    Some(RedisConfig { url: url?, response_timeout_ms: response_timeout_ms? })
+    let durability = reader.required(&section, "durability", |value| match text(value)?.as_str() {
+        "everysec" => Ok(Durability::Everysec),
+        "always" => Ok(Durability::Always),
+        "replica" => Ok(Durability::Replica),
+        _ => Err("must be everysec, always or replica".into()),
+    });
+    Some(RedisConfig { url: url?, response_timeout_ms: response_timeout_ms?, durability: durability? })
 }
 
 fn admin(reader: &mut Reader, no_tokens: bool) -> Option<AdminConfig> {
@@ -134,12 +141,13 @@ fn provider(reader: &mut Reader, section: &Section, _: &Name) -> Option<Provider
     if deduplicates == Some(true) && idempotency_header.is_empty() {
         reader.fault(section, "idempotency_header", "must be set where the provider deduplicates");
     }
-    let pointer = reader.optional(section, "success_pointer", text);
+    let pointer = reader.optional(section, "success_pointer", |value| Pointer::parse(&text(value)?));
     let wanted = reader.optional(section, "success_value", text);
     if pointer.is_some() != wanted.is_some() {
         reader.fault(section, "success_pointer", "and success_value are set together");
     }
-    let message_id = reader.optional(section, "message_id", locator);
+    let success = pointer.zip(wanted).map(|(pointer, wanted)| Condition::body_is(pointer, wanted));
+    let message_id = reader.optional(section, "message_id", |value| Locator::parse(&text(value)?));
     let request = request_form(reader, section);
     let connect_timeout_ms =
         reader.required(section, "connect_timeout_ms", |value| integer(value, 1, 600_000));
@@ -152,7 +160,7 @@ fn provider(reader: &mut Reader, section: &Section, _: &Name) -> Option<Provider
         request: request?,
         idempotency_header: Some(idempotency_header.to_lowercase()).filter(|header| !header.is_empty()),
         dedup_window_ms: dedup_window_s.filter(|_| deduplicates == Some(true)).map(|s| s * 1000),
-        rules: ProviderRules { success: pointer.zip(wanted), message_id },
+        rules: ProviderRules::new(success, message_id, Vec::new()),
         connect_timeout_ms: connect_timeout_ms?,
         first_byte_timeout_ms: first_byte_timeout_ms?,
         max_answer_bytes: max_answer_bytes? as usize,
@@ -473,14 +481,6 @@ fn base_url(value: &Scalar) -> Result<Url, String> {
         return Err("must not hold a credential: use [credential.*] with a secret reference".into());
     }
     Ok(url)
-}
-
-fn locator(value: &Scalar) -> Result<Locator, String> {
-    match text(value)?.split_once(':') {
-        Some(("body", pointer)) if pointer.starts_with('/') => Ok(Locator::Body(pointer.into())),
-        Some(("header", name)) if !name.is_empty() => Ok(Locator::Header(name.to_lowercase())),
-        _ => Err("must be body:/json/pointer or header:name".into()),
-    }
 }
 
 fn secret_ref(value: &Scalar) -> Result<SecretRef, String> {

@@ -147,3 +147,22 @@ fn the_commented_file_and_the_types_agree() {
     let known: BTreeSet<String> = settings().iter().map(|path| header(short(path))).collect();
     assert_eq!(shown, known);
 }
+
+/// A pointer that can never match would make every acceptance ambiguous.
+#[test]
+fn a_success_pointer_is_a_pointer() {
+    let told = faults(
+        &GOOD.replace("message_id", "success_pointer = \"status\"\nsuccess_value = \"0\"\nmessage_id"),
+    );
+    assert!(
+        told.iter().any(|fault| fault.contains("success_pointer") && fault.contains("JSON pointer")),
+        "{told:?}"
+    );
+    let rules = |file: &str| read(file).unwrap().providers[&Name::new("acme").unwrap()].rules.clone();
+    assert_eq!(rules(GOOD).success, None);
+    assert!(
+        rules(&GOOD.replace("message_id", "success_pointer = \"/s\"\nsuccess_value = \"0\"\nmessage_id"))
+            .success
+            .is_some()
+    );
+}

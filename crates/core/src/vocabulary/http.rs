@@ -1,10 +1,9 @@
 //! The built-in HTTP table: status → outcome, with the sections of RFC 9110 where one settles it.
 
-use super::{Locator, ProviderRules, Verdict};
+use super::facts::Facts;
+use super::{ProviderRules, Verdict, wait};
 use crate::answer::HttpAnswer;
 use crate::outcome::{Outcome, Scope};
-use crate::{rate_limit_reset, retry_after, text};
-use serde_json::Value;
 
 /// What a status means before headers and body are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +14,6 @@ enum Word {
     QuotaSpent,
     /// Throttled with a `Retry-After`, transient without.
     Overloaded,
-    /// Throttled with evidence in the headers, terminal without.
-    Forbidden,
     Transient,
     Ambiguous,
     Terminal,
@@ -35,13 +32,13 @@ fn word(status: u16) -> Word {
         300..=399 => Word::SenderRefused,
         401 | 407 | 511 => Word::SenderRefused,
         402 => Word::QuotaSpent,
-        403 => Word::Forbidden,
         // §15.5.9, §15.5.20, RFC 8470 §5.2, RFC 4918 §11.3: not acted on; the same again later may do.
         408 | 417 | 421 | 423 | 425 | 507 => Word::Transient,
         429 => Word::Throttled,
         503 | 529 => Word::Overloaded,
         509 => Word::AccountThrottled,
-        400 | 404 | 405 | 406 | 410..=416 | 422 | 426 | 428 | 431 | 451 => Word::Terminal,
+        // 403 with evidence of a throttle in its headers never comes here.
+        400 | 403..=405 | 406 | 410..=416 | 422 | 426 | 428 | 431 | 451 => Word::Terminal,
         501 | 505 | 506 | 508 | 510 => Word::Terminal,
         // 500, 502, 504 and every edge's invention (520–527, 530, 598, 599): the message may have gone out.
         500..=599 => Word::Ambiguous,
@@ -51,35 +48,39 @@ fn word(status: u16) -> Word {
 }
 
 /// Turns the facts of an HTTP answer into a meaning.
-pub fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verdict {
-    let code = answer.status.to_string();
-    let wait_ms = answer
-        .header("retry-after")
-        .and_then(|value| retry_after::parse(value, answer.header("date"), now_ms))
-        .or_else(|| reset_ms(answer, now_ms));
-    let (outcome, rule) = meaning(answer, rules, wait_ms);
-    Verdict {
-        outcome,
-        rule: format!("http:{rule}"),
-        code,
-        snippet: text::bounded(&answer.body, text::SNIPPET_BYTES),
+pub(super) fn classify(answer: &HttpAnswer, rules: &ProviderRules, now_ms: u64) -> Verdict {
+    let facts = Facts::http(answer);
+    let code = rules.code(&answer.status.to_string(), &facts);
+    if let Some(verdict) = rules.verdict(&facts, &code, || rules.message_id(&facts), now_ms) {
+        return verdict;
     }
+    let evidence = throttle_evidence(&facts, now_ms).filter(|_| answer.status == 403);
+    let wait_ms = wait::default_ms(&facts, answer.status == 429 || evidence.is_some(), now_ms);
+    let (outcome, rule) = match evidence {
+        Some(evidence) => {
+            let throttled = Outcome::Throttled { retry_after_ms: wait_ms, scope: Scope::Credential };
+            (throttled, format!("403+{evidence}"))
+        }
+        None => meaning(answer.status, rules, &facts, &code, wait_ms),
+    };
+    Verdict::of_table(outcome, code, format!("http:{rule}"))
 }
 
-/// Without a `Retry-After` a throttle may say by other headers when it ends.
-fn reset_ms(answer: &HttpAnswer, now_ms: u64) -> Option<u64> {
-    let throttled = answer.status == 429 || answer.status == 403 && throttle_evidence(answer, None).is_some();
-    if throttled { rate_limit_reset::wait_ms(answer, now_ms) } else { None }
-}
-
-fn meaning(answer: &HttpAnswer, rules: &ProviderRules, retry_after_ms: Option<u64>) -> (Outcome, String) {
-    let status = answer.status.to_string();
-    let reason = || reason(answer.status);
+fn meaning(
+    status: u16,
+    rules: &ProviderRules,
+    facts: &Facts<'_>,
+    code: &str,
+    retry_after_ms: Option<u64>,
+) -> (Outcome, String) {
+    let reason = || reason(status);
     let throttled = |scope| Outcome::Throttled { retry_after_ms, scope };
     let transient = || Outcome::Transient { reason: reason().into(), retry_after_ms };
-    let outcome = match word(answer.status) {
-        Word::Success => return success(answer, rules),
-        Word::Ambiguous if answer.status < 300 && rules.success.is_some() => return success(answer, rules),
+    let outcome = match word(status) {
+        Word::Success => return success(status, rules, facts),
+        Word::Ambiguous if status < 300 && rules.success.is_some() => {
+            return success(status, rules, facts);
+        }
         Word::Throttled => throttled(Scope::Credential),
         Word::AccountThrottled => throttled(Scope::Account),
         Word::QuotaSpent => Outcome::QuotaSpent { retry_after_ms },
@@ -87,16 +88,12 @@ fn meaning(answer: &HttpAnswer, rules: &ProviderRules, retry_after_ms: Option<u6
             return (throttled(Scope::Credential), format!("{status}+retry-after"));
         }
         Word::Overloaded | Word::Transient => transient(),
-        Word::Forbidden => match throttle_evidence(answer, retry_after_ms) {
-            Some(evidence) => return (throttled(Scope::Credential), format!("403+{evidence}")),
-            None => Outcome::Terminal { reason: reason().into() },
-        },
         Word::Ambiguous => Outcome::Ambiguous { reason: reason().into(), retry_after_ms },
         Word::Terminal => Outcome::Terminal { reason: reason().into() },
         Word::SenderRefused => Outcome::SenderRefused { reason: reason().into() },
-        Word::Unknown => Outcome::Unknown { code: status.clone(), retry_after_ms },
+        Word::Unknown => Outcome::Unknown { code: code.to_owned(), retry_after_ms },
     };
-    (outcome, status)
+    (outcome, status.to_string())
 }
 
 fn reason(status: u16) -> String {
@@ -107,44 +104,25 @@ fn reason(status: u16) -> String {
 }
 
 /// Some vendors answer "you are too fast" with 403 (failures 17); the headers tell it from "not allowed".
-fn throttle_evidence(answer: &HttpAnswer, retry_after_ms: Option<u64>) -> Option<&'static str> {
-    if retry_after_ms.is_some() {
+fn throttle_evidence(facts: &Facts<'_>, now_ms: u64) -> Option<&'static str> {
+    if wait::asked_ms(facts, now_ms).is_some() {
         return Some("retry-after");
     }
-    let spent = ["x-ratelimit-remaining", "ratelimit-remaining"]
-        .iter()
-        .any(|name| answer.header(name).is_some_and(|value| value == "0"));
-    spent.then_some("remaining-0")
+    let spent = ["x-ratelimit-remaining", "ratelimit-remaining"];
+    spent.iter().any(|name| facts.header(name) == Some("0")).then_some("remaining-0")
 }
 
-fn success(answer: &HttpAnswer, rules: &ProviderRules) -> (Outcome, String) {
-    let body: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    if let Some((pointer, wanted)) = &rules.success {
-        let found = body.as_ref().and_then(|body| body.pointer(pointer)).and_then(plain);
-        if found.as_deref() != Some(wanted) {
-            let reason = format!("http {} without {pointer} = {wanted:?}", answer.status);
-            return (Outcome::ambiguous(reason), format!("{}-success", answer.status));
-        }
+fn success(status: u16, rules: &ProviderRules, facts: &Facts<'_>) -> (Outcome, String) {
+    if rules.success.as_ref().is_some_and(|success| !success.holds(facts)) {
+        let reason = format!("http {status} without what the success rule asks for");
+        return (Outcome::ambiguous(reason), format!("{status}-success"));
     }
-    let message_id = rules.message_id.as_ref().and_then(|locator| match locator {
-        Locator::Header(name) => answer.header(name).map(str::to_owned),
-        Locator::Body(pointer) => body.as_ref().and_then(|body| body.pointer(pointer)).and_then(plain),
-    });
-    (Outcome::Accepted { message_id }, answer.status.to_string())
-}
-
-/// A text or number as text: providers write the same code both ways.
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    }
+    (Outcome::Accepted { message_id: rules.message_id(facts) }, status.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Condition, Locator, Pointer};
     use super::*;
     use proptest::prelude::*;
 
@@ -241,10 +219,11 @@ mod tests {
 
     #[test]
     fn a_success_rule_is_asked_of_every_2xx() {
-        let rules = ProviderRules {
-            success: Some(("/status".into(), "0".into())),
-            message_id: Some(Locator::Body("/id".into())),
-        };
+        let rules = ProviderRules::new(
+            Some(Condition::body_is(Pointer::parse("/status").unwrap(), "0")),
+            Some(Locator::parse("body:/id").unwrap()),
+            Vec::new(),
+        );
         let meaning = |body: &str| classify(&answer(200, &[], body), &rules, NOW_MS).outcome;
         assert_eq!(meaning(r#"{"status":0,"id":12}"#), Outcome::Accepted { message_id: Some("12".into()) });
         assert_eq!(meaning(r#"{"status":"0"}"#), Outcome::Accepted { message_id: None });
@@ -259,7 +238,7 @@ mod tests {
             let mut answer = answer(status, &[("retry-after", &wait)], "");
             answer.body = body;
             let verdict = classify(&answer, &ProviderRules::default(), NOW_MS);
-            prop_assert!(verdict.snippet.len() <= text::SNIPPET_BYTES);
+            prop_assert!(verdict.rule.starts_with("http:"));
         }
     }
 }

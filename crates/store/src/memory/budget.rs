@@ -8,7 +8,7 @@ use paceline_core::pace::Heard;
 use std::collections::BTreeMap;
 
 /// What Redis keeps in the budget's hash, its quotas and its decisions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Budget {
     /// `None`: not declared.
     pub(super) pace: Option<Pace>,

@@ -6,7 +6,7 @@ use paceline_core::{Job, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
     places: BTreeMap<String, (State, u64)>,
     /// The same in the order of Redis's indexes: by state, score, then the bytes of the key.

@@ -1,10 +1,11 @@
-//! What only reads: `get.lua`, `depths.lua`, `list.lua`.
+//! What only reads: `get.lua`, `depths.lua`, `list.lua`; and `reconcile.lua`.
 
 use super::card::{Card, Kept};
 use super::hold::Standing;
 use super::world::World;
 use crate::keys::ClassRef;
 use crate::movement::*;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::State;
 
@@ -35,6 +36,32 @@ impl World {
             oldest_pending_ms: jobs.pending_since.values().min().copied().and_then(age),
             holds,
         }
+    }
+
+    /// A job here is in one state by construction; what can be wrong is that its record is missing.
+    pub(super) fn reconcile(&mut self, class: &ClassRef, jobs: &[Reconcile]) -> Vec<Reconciled> {
+        let now_ms = self.now_ms;
+        let kept = &mut self.line(class).jobs;
+        let one = |job: &Reconcile| {
+            let (state, record) = (kept.state_of(&job.key), kept.record(&job.key));
+            let seen = format!("{state:?} {record:?}").into_bytes();
+            match &job.mend {
+                None => {
+                    let is_receipt = kept.card(&job.key).is_some_and(|card| card.is_receipt);
+                    Reconciled::Seen { states: state.into_iter().collect(), seen, record, is_receipt }
+                }
+                Some((then, _)) if *then != seen => Reconciled::Changed,
+                Some((_, Some(target))) => {
+                    kept.put(&job.key, *target, now_ms, now_ms);
+                    Reconciled::Mended
+                }
+                Some((_, None)) => {
+                    kept.forget(&job.key);
+                    Reconciled::Mended
+                }
+            }
+        };
+        jobs.iter().map(one).collect()
     }
 
     pub(super) fn list(

@@ -1,4 +1,4 @@
-//! What takes jobs away: `cancel.lua`, `erase.lua`, `sweep.lua`.
+//! What takes jobs away: `cancel.lua`, `doubt.lua`, `erase.lua`, `sweep.lua`.
 
 use super::world::World;
 use crate::keys::ClassRef;
@@ -50,6 +50,29 @@ impl World {
         }
         jobs.put(key, State::Cancelled, now_ms, now_ms);
         Erased::Erased(State::Cancelled)
+    }
+
+    pub(super) fn doubt(&mut self, class: &ClassRef, jobs: &[HeldJob]) -> Vec<Doubted> {
+        let now_ms = self.now_ms;
+        let kept = &mut self.line(class).jobs;
+        let one = |(key, birth, deadline_ms): &HeldJob| {
+            let place = kept.place(key);
+            let Some(card) = kept.card_mut(key).filter(|card| card.job.birth == *birth) else {
+                return Doubted::Elsewhere;
+            };
+            match place {
+                Some((State::InFlight, lease_ms)) if lease_ms == *deadline_ms => Doubted::Held,
+                Some((state, _)) if state.is_waiting() && card.last_settled_ms < *deadline_ms => {
+                    card.job.flags.started = false;
+                    card.job.flags.ambiguous = true;
+                    kept.put(key, State::Unconfirmed, now_ms, now_ms);
+                    kept.count(now_ms, "|doubted|unconfirmed", 1);
+                    Doubted::Doubted
+                }
+                _ => Doubted::Elsewhere,
+            }
+        };
+        jobs.iter().map(one).collect()
     }
 
     pub(super) fn sweep(

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// A group and a name in it.
 type Place = (Name, Name);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) now_ms: u64,
     pub(super) births: u64,
@@ -21,7 +21,7 @@ pub(super) struct World {
 }
 
 /// One class: what its hash, its indexes and its records are in Redis.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Line {
     pub(super) declared: bool,
     pub(super) max_waiting: u64,

@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::movement::*;
+use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
 use paceline_core::State;
 use paceline_core::decide::{HoldCause, Probe};
@@ -102,9 +103,36 @@ impl Answer {
         })
     }
 
+    pub(super) fn reconciled(self, jobs: &[Reconcile]) -> Result<Vec<Reconciled>> {
+        let (_, rest) = self.ok()?;
+        let of = |(job, values): (&Reconcile, &[Value])| match (&job.mend, text(nth(values, 0))?.as_str()) {
+            (Some(_), "mended") => Ok(Reconciled::Mended),
+            (Some(_), _) => Ok(Reconciled::Changed),
+            (None, _) => {
+                let bits = number(nth(values, 0))?;
+                let is_in = |state: &State| bits & (1 << state.number()) != 0;
+                let states = State::ALL.into_iter().filter(is_in).collect();
+                let (seen, record) = (bytes(nth(values, 1))?, bytes(nth(values, 2))?);
+                Ok(Reconciled::seen(&job.key, states, seen.to_vec(), record))
+            }
+        };
+        jobs.iter().zip(rest.chunks(3)).map(of).collect()
+    }
+
     pub(super) fn started(self) -> Result<Vec<bool>> {
         let (_, rest) = self.ok()?;
         rest.iter().map(|value| text(value).map(|word| word == "ok")).collect()
+    }
+
+    pub(super) fn doubted(self) -> Result<Vec<Doubted>> {
+        let (_, rest) = self.ok()?;
+        let word = |value: &Value| match text(value)?.as_str() {
+            "held" => Ok(Doubted::Held),
+            "doubted" => Ok(Doubted::Doubted),
+            "elsewhere" => Ok(Doubted::Elsewhere),
+            _ => Err(odd("a known word", value)),
+        };
+        rest.iter().map(word).collect()
     }
 
     pub(super) fn settled(self) -> Result<Vec<Settled>> {
@@ -298,12 +326,33 @@ pub(super) fn text(value: &Value) -> Result<String> {
     }
 }
 
+/// The texts of a flat answer, field and value alike; empty where it is anything else.
+pub(super) fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(values) => values.iter().filter_map(|value| text(value).ok()).collect(),
+        Value::Map(pairs) => pairs
+            .iter()
+            .flat_map(|(field, value)| [field, value])
+            .filter_map(|value| text(value).ok())
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn bytes(value: &Value) -> Result<&[u8]> {
     match value {
         Value::Nil => Ok(b""),
         Value::BulkString(bytes) => Ok(bytes),
         _ => Err(odd("bytes", value)),
     }
+}
+
+/// What `SCAN` answers: a cursor and names.
+pub(super) fn scanned(value: &Value) -> Result<(u64, Vec<String>)> {
+    let Value::Array(parts) = value else { return Err(odd("a page", value)) };
+    let Value::Array(names) = nth(parts, 1) else { return Err(odd("names", value)) };
+    let cursor = text(nth(parts, 0))?.parse().map_err(|_| odd("a cursor", value))?;
+    Ok((cursor, names.iter().map(text).collect::<Result<_>>()?))
 }
 
 /// The entries of a stream of decisions, as they come.

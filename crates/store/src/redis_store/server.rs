@@ -20,6 +20,10 @@ pub struct ServerFacts {
     pub max_memory_bytes: u64,
     /// Every write is appended to a file.
     pub has_aof: bool,
+    /// When its AOF reaches the disk: `everysec`, `always`, `no`; empty where it may not be asked.
+    pub fsync: String,
+    /// Replicas that follow it.
+    pub replicas: u64,
     /// It is a replica: it refuses writes.
     pub is_replica: bool,
     /// Its clock ahead of ours, in ms.
@@ -53,9 +57,19 @@ impl RedisStore {
             eviction: field("maxmemory_policy").into(),
             max_memory_bytes: field("maxmemory").parse().unwrap_or(0),
             has_aof: field("aof_enabled") == "1",
+            fsync: self.fsync(&place).await,
+            replicas: field("connected_slaves").parse().unwrap_or(0),
             is_replica: field("role") == "slave",
             clock_ahead_ms: self.clock_ahead_ms(&place).await?,
         })
+    }
+
+    /// An ACL may refuse CONFIG: then nobody knows.
+    async fn fsync(&self, place: &str) -> String {
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg("appendfsync");
+        let answer = self.wire.query(&get, place).await.unwrap_or(redis::Value::Nil);
+        answers::texts(&answer).into_iter().nth(1).unwrap_or_default()
     }
 
     async fn clock_ahead_ms(&self, place: &str) -> Result<i64> {

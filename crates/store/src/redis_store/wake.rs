@@ -32,18 +32,25 @@ impl Waker {
         Self { wire, waits }
     }
 
-    /// Calls `woken` with the class of every marker, for ever; after an error it reconnects by and by.
-    pub async fn run(self, woken: impl Fn(&Name) + Send + Sync) {
-        let woken = &woken;
-        let waits = self.waits.iter().map(|markers| wait_for_ever(&self.wire, markers, woken));
+    /// Calls `woken` with the class of every marker, for ever; after an error it reconnects by and by. A broken
+    /// wait is the first to tell that Redis may be another than before: then it calls `broken`, class by class.
+    pub async fn run(self, woken: impl Fn(&Name) + Send + Sync, broken: impl Fn(&Name) + Send + Sync) {
+        let (woken, broken) = (&woken, &broken);
+        let waits = self.waits.iter().map(|markers| wait_for_ever(&self.wire, markers, woken, broken));
         futures_util::future::join_all(waits).await;
     }
 }
 
-async fn wait_for_ever(wire: &Wire, markers: &[(String, Name)], woken: &(impl Fn(&Name) + Send + Sync)) {
+async fn wait_for_ever(
+    wire: &Wire,
+    markers: &[(String, Name)],
+    woken: &(impl Fn(&Name) + Send + Sync),
+    broken: &(impl Fn(&Name) + Send + Sync),
+) {
     loop {
         if let Err(error) = wait(wire, markers, woken).await {
             tracing::debug!(%error, "waiting for pushes was interrupted");
+            markers.iter().for_each(|(_, class)| broken(class));
         }
         // Whatever was pushed meanwhile left no marker here.
         markers.iter().for_each(|(_, class)| woken(class));

@@ -1,25 +1,20 @@
 //! The connection: reconnects by itself, tells passing trouble from mistakes, repeats what may be repeated.
 
+use super::address::Address;
 use super::call::Call;
 use crate::error::StoreError;
 use crate::movement::Result;
 use rand::RngExt;
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
-use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use std::sync::RwLock;
 use std::time::Duration;
 
 /// How often a call is repeated before its caller backs off.
 const REPEATS: u32 = 2;
 /// Until connected.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-enum Address {
-    Single(Box<Client>),
-    Cluster(Box<ClusterClient>),
-}
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 enum Connection {
@@ -36,18 +31,7 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn open(url: &str, response_timeout: Duration) -> Result<Self> {
-        let wrong = |error: RedisError| StoreError::Misconfigured(without_secrets(&error));
-        let address = match url.strip_prefix("redis+cluster://") {
-            Some(nodes) => {
-                let nodes: Vec<String> = nodes.split(',').map(|node| format!("redis://{node}")).collect();
-                let builder = ClusterClient::builder(nodes)
-                    .connection_timeout(CONNECT_TIMEOUT)
-                    .response_timeout(response_timeout)
-                    .overall_response_timeout(Some(response_timeout * 3));
-                Address::Cluster(Box::new(builder.build().map_err(wrong)?))
-            }
-            None => Address::Single(Box::new(Client::open(url).map_err(wrong)?)),
-        };
+        let address = Address::read(url, response_timeout)?;
         Ok(Self { address, response_timeout, connection: RwLock::new(None) })
     }
 
@@ -86,9 +70,12 @@ impl Wire {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(super::wake::BLOCK + self.response_timeout));
         let connected = match &self.address {
-            Address::Single(client) => {
-                client.get_multiplexed_async_connection_with_config(&config).await.map(Blocking::Single)
-            }
+            Address::Single(_) | Address::Sentinel(_) => match Box::pin(self.address.node()).await {
+                Ok(node) => {
+                    node.get_multiplexed_async_connection_with_config(&config).await.map(Blocking::Single)
+                }
+                Err(error) => Err(error),
+            },
             Address::Cluster(client) => {
                 let config = redis::cluster::ClusterConfig::new()
                     .set_response_timeout(super::wake::BLOCK + self.response_timeout);
@@ -118,7 +105,8 @@ impl Wire {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if is_demoted(&error) || error.is_timeout() {
+            let may_have_moved = error.is_io_error() && matches!(self.address, Address::Sentinel(_));
+            if is_demoted(&error) || error.is_timeout() || may_have_moved {
                 self.forget();
             }
             if repeats == REPEATS || !may_pass_soon(&error) {
@@ -135,14 +123,16 @@ impl Wire {
             return Ok(connection);
         }
         let fresh = match &self.address {
-            Address::Single(client) => {
+            Address::Single(_) | Address::Sentinel(_) => {
+                // Boxed: asking Sentinels is a deep future, and every call would carry its depth.
+                let node = Box::pin(self.address.node()).await?;
                 let config = ConnectionManagerConfig::new()
                     .set_connection_timeout(Some(CONNECT_TIMEOUT))
                     .set_response_timeout(Some(self.response_timeout))
                     .set_number_of_retries(1)
                     .set_min_delay(Duration::from_millis(20))
                     .set_pipeline_buffer_size(1_024);
-                Connection::Single(ConnectionManager::new_lazy_with_config(client.as_ref().clone(), config)?)
+                Connection::Single(ConnectionManager::new_lazy_with_config(node, config)?)
             }
             Address::Cluster(client) => Connection::Cluster(client.get_async_connection().await?),
         };
@@ -231,7 +221,7 @@ fn fault(error: &RedisError, bug: impl Fn(&str) -> StoreError) -> StoreError {
 }
 
 /// Errors of the client may quote the address, and the address may hold a password.
-fn without_secrets(error: &RedisError) -> String {
+pub(super) fn without_secrets(error: &RedisError) -> String {
     let text = error.to_string();
     match text.split_once("://").and_then(|(_, rest)| rest.split_once('@')) {
         Some((secret, _)) => text.replace(secret, "***"),
