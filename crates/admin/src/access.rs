@@ -59,6 +59,13 @@ fn bearer(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
             "Bearer realm=\"paceline\"",
         ));
     };
+    known_token(app, given).ok_or_else(|| {
+        unauthorized("the token is not known", "Bearer realm=\"paceline\", error=\"invalid_token\"")
+    })
+}
+
+/// Whose token it is.
+pub(crate) fn known_token(app: &App, given: &str) -> Option<Caller> {
     let mut found = None;
     // Every token is compared, and each in constant time: how long it takes says nothing about which is near.
     for (role, name, secret) in &app.tokens {
@@ -67,20 +74,18 @@ fn bearer(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
             found = Some(Caller { role: *role, name: name.to_string() });
         }
     }
-    found.ok_or_else(|| {
-        unauthorized("the token is not known", "Bearer realm=\"paceline\", error=\"invalid_token\"")
-    })
+    found
 }
 
 fn unauthorized(detail: &str, challenge: &'static str) -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, detail).challenge(challenge)
 }
 
-fn forbidden(detail: impl Into<String>) -> Problem {
+pub(crate) fn forbidden(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
-const fn word(role: Role) -> &'static str {
+pub(crate) const fn word(role: Role) -> &'static str {
     match role {
         Role::Viewer => "viewer",
         Role::Producer => "producer",
@@ -90,7 +95,7 @@ const fn word(role: Role) -> &'static str {
 
 /// Without tokens the listener is on loopback, and a page in the operator's browser is there too. A name that
 /// was rebound to 127.0.0.1 shows in Host, a foreign page that changes something shows in Origin.
-fn loopback(request: &Request) -> Result<Caller, Problem> {
+pub(crate) fn loopback(request: &Request) -> Result<Caller, Problem> {
     let host = host(request.headers(), request.uri());
     if host.is_some_and(|host| !is_loopback(host)) {
         return Err(forbidden("Host is not loopback; set [token.*] to serve other names"));
@@ -104,7 +109,7 @@ fn loopback(request: &Request) -> Result<Caller, Problem> {
 }
 
 /// `None` where there is none: an HTTP/1.0 client, never a browser. A Host that is no text is no loopback.
-fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+pub(crate) fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     match headers.get(header::HOST) {
         Some(host) => Some(host.to_str().unwrap_or("")),
         None => uri.authority().map(Authority::as_str),
@@ -117,7 +122,7 @@ fn is_loopback(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-fn same_origin(origin: &str, host: Option<&str>) -> bool {
+pub(crate) fn same_origin(origin: &str, host: Option<&str>) -> bool {
     let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     site.zip(host).is_some_and(|(site, host)| site.eq_ignore_ascii_case(host))
 }

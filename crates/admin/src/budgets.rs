@@ -21,29 +21,29 @@ pub(crate) const QUOTA_ALERT: f64 = 0.7;
 /// A budget: what is configured, what is in force, what was used.
 #[derive(Debug, Serialize)]
 pub(crate) struct BudgetView {
-    name: Name,
+    pub(crate) name: Name,
     /// As configured.
-    rate: String,
-    burst: u32,
-    max_in_flight: u32,
+    pub(crate) rate: String,
+    pub(crate) burst: u32,
+    pub(crate) max_in_flight: u32,
     /// The ceiling in force, and who set it where that was a person.
-    ceiling_per_s: f64,
-    ceiling_burst: f64,
-    limits_by: Option<String>,
+    pub(crate) ceiling_per_s: f64,
+    pub(crate) ceiling_burst: f64,
+    pub(crate) limits_by: Option<String>,
     /// The pace in force.
-    pace_per_s: f64,
-    pace_burst: f64,
-    tokens: f64,
+    pub(crate) pace_per_s: f64,
+    pub(crate) pace_burst: f64,
+    pub(crate) tokens: f64,
     /// Requests a second over the last minute, and their part of the pace.
-    attempts_per_s: f64,
+    pub(crate) attempts_per_s: f64,
     utilisation: f64,
-    accepted: u64,
-    throttled: u64,
-    hold_episodes: u64,
-    answer_ms: u64,
+    pub(crate) accepted: u64,
+    pub(crate) throttled: u64,
+    pub(crate) hold_episodes: u64,
+    pub(crate) answer_ms: u64,
     pub(crate) quotas: Vec<QuotaView>,
     pub(crate) hold: Option<HoldView>,
-    classes: Vec<Name>,
+    pub(crate) classes: Vec<Name>,
 }
 
 /// How much of a quota is used.
@@ -53,7 +53,7 @@ pub(crate) struct QuotaView {
     pub(crate) limit: u64,
     pub(crate) used: u64,
     pub(crate) share: f64,
-    alert: bool,
+    pub(crate) alert: bool,
 }
 
 impl BudgetView {
@@ -179,11 +179,21 @@ pub(crate) async fn set(
     Path(name): Path<String>,
     InBody(fields): InBody,
 ) -> Result<Json<BudgetView>, Problem> {
-    let (known, at) = app.budget(&name)?;
+    Ok(Json(put_limits(&app, &caller, &name, fields).await?))
+}
+
+/// A person's limits over those of the configuration.
+pub(crate) async fn put_limits(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    fields: Fields,
+) -> Result<BudgetView, Problem> {
+    let (known, at) = app.budget(name)?;
     let limits = limits_of(fields, &at.limits)?;
     app.declared(known, || app.store.limit(&known.at, at, &limits, Some(&caller.name))).await?;
     tracing::info!(by = caller.name, budget = name, rate = %limits.rate, burst = limits.burst, "limits set");
-    Ok(Json(BudgetView::read(&app, known, at).await?))
+    BudgetView::read(app, known, at).await
 }
 
 fn limits_of(mut fields: Fields, configured: &Limits) -> Result<Limits, Problem> {
@@ -221,10 +231,15 @@ pub(crate) async fn unset(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Json<BudgetView>, Problem> {
-    let (known, at) = app.budget(&name)?;
+    Ok(Json(drop_limits(&app, &caller, &name).await?))
+}
+
+/// The limits are the configuration's again.
+pub(crate) async fn drop_limits(app: &App, caller: &Caller, name: &str) -> Result<BudgetView, Problem> {
+    let (known, at) = app.budget(name)?;
     app.declared(known, || app.store.limit(&known.at, at, &at.limits, None)).await?;
     tracing::info!(by = caller.name, budget = name, "limits given back to the configuration");
-    Ok(Json(BudgetView::read(&app, known, at).await?))
+    BudgetView::read(app, known, at).await
 }
 
 /// `POST /v1/budgets/{name}/pause` `{for_s?}`: every class that spends from it is silent.
@@ -234,7 +249,7 @@ pub(crate) async fn pause(
     Path(name): Path<String>,
     body: InBody,
 ) -> Result<Json<BudgetView>, Problem> {
-    hold(&app, &caller, &name, pause_order(body)?).await
+    hold(&app, &caller, &name, pause_order(body)?).await.map(Json)
 }
 
 /// `POST /v1/budgets/{name}/resume`: lifts whatever hold is there, a suspect credential's too.
@@ -245,12 +260,17 @@ pub(crate) async fn resume(
     InBody(fields): InBody,
 ) -> Result<Json<BudgetView>, Problem> {
     fields.finish()?;
-    hold(&app, &caller, &name, RESUME).await
+    hold(&app, &caller, &name, RESUME).await.map(Json)
 }
 
-async fn hold(app: &App, caller: &Caller, name: &str, order: Order) -> Result<Json<BudgetView>, Problem> {
+pub(crate) async fn hold(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    order: Order,
+) -> Result<BudgetView, Problem> {
     let (known, at) = app.budget(name)?;
     app.store.hold(&known.at, Held::Budget(&at.name), order.cause, order.delay_ms, &caller.name).await?;
     audit(caller, "budget", name, order);
-    Ok(Json(BudgetView::read(app, known, at).await?))
+    BudgetView::read(app, known, at).await
 }

@@ -15,11 +15,11 @@ const MAX_MINUTES: u64 = 2_880;
 
 /// One provider code, what it meant, and where the job went.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct CodeRow {
-    code: String,
-    outcome: String,
-    state: String,
-    n: u64,
+pub(crate) struct CodeRow {
+    pub(crate) code: String,
+    pub(crate) outcome: String,
+    pub(crate) state: String,
+    pub(crate) n: u64,
 }
 
 /// The sums, most frequent first.
@@ -49,7 +49,7 @@ pub(crate) async fn list(
 }
 
 /// `code|outcome|state`, read from its end: a code is the remote side's word and may hold anything.
-fn rows(sums: BTreeMap<String, u64>) -> Vec<CodeRow> {
+pub(crate) fn rows(sums: BTreeMap<String, u64>) -> Vec<CodeRow> {
     let mut rows: Vec<CodeRow> = sums
         .into_iter()
         .map(|(count, n)| {

@@ -67,34 +67,34 @@ pub(crate) fn last_attempt(record: &Record) -> Option<&Attempt> {
 
 /// One dead letter.
 #[derive(Debug, Serialize)]
-struct DeadLetter {
-    class: String,
-    key: String,
-    state: JobState,
-    since: String,
-    since_ms: u64,
-    code: String,
-    outcome: String,
-    reason: String,
-    rule: String,
+pub(crate) struct DeadLetter {
+    pub(crate) class: String,
+    pub(crate) key: String,
+    pub(crate) state: JobState,
+    pub(crate) since: String,
+    pub(crate) since_ms: u64,
+    pub(crate) code: String,
+    pub(crate) outcome: String,
+    pub(crate) reason: String,
+    pub(crate) rule: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    pub(crate) problem: Option<String>,
     #[serde(flatten)]
-    job: Option<Counted>,
+    pub(crate) job: Option<Counted>,
 }
 
 /// What the record of one counts.
 #[derive(Debug, Serialize)]
-struct Counted {
-    attempts: u16,
-    spent: u8,
-    throttles: u16,
-    lapses: u8,
-    replays: u16,
-    ambiguous: bool,
-    campaign: String,
-    created_at: String,
-    expires_at: Option<String>,
+pub(crate) struct Counted {
+    pub(crate) attempts: u16,
+    pub(crate) spent: u8,
+    pub(crate) throttles: u16,
+    pub(crate) lapses: u8,
+    pub(crate) replays: u16,
+    pub(crate) ambiguous: bool,
+    pub(crate) campaign: String,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: Option<String>,
 }
 
 impl DeadLetter {
@@ -136,16 +136,21 @@ impl Counted {
 /// A page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page {
-    items: Vec<DeadLetter>,
-    examined: usize,
-    next_cursor: Option<String>,
+    pub(crate) items: Vec<DeadLetter>,
+    pub(crate) examined: usize,
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// The route.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    InQuery(mut fields): InQuery,
+    InQuery(fields): InQuery,
 ) -> Result<Json<Page>, Problem> {
+    Ok(Json(read(&app, fields).await?))
+}
+
+/// A page of dead letters.
+pub(crate) async fn read(app: &App, mut fields: Fields) -> Result<Page, Problem> {
     let class = fields.text("class")?;
     let states = states(&mut fields)?;
     let filter = Filter::take(&mut fields)?;
@@ -161,7 +166,7 @@ pub(crate) async fn list(
             items.push(DeadLetter::of(met));
         }
     }
-    Ok(Json(Page { items, examined: walk.examined(), next_cursor: walk.next_cursor() }))
+    Ok(Page { items, examined: walk.examined(), next_cursor: walk.next_cursor() })
 }
 
 #[cfg(test)]

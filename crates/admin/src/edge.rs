@@ -5,7 +5,7 @@ use crate::classes::App;
 use crate::problem::{Cause, MEDIA_TYPE, Problem};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use std::any::Any;
@@ -42,23 +42,29 @@ async fn answer(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     // The route, not the path: a path holds keys, and a key may be somebody's address.
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     let mut response = as_problem(next.run(request).await, app.config.admin.max_body_bytes);
-    if response.status().is_server_error() {
-        let cause = response.extensions().get::<Cause>().map_or("", |cause| &*cause.0);
-        let status = response.status().as_u16();
-        if status == 500 {
-            tracing::error!(%method, route, cause, "a request failed: a bug, or a wrong setting");
-        } else {
-            tracing::warn!(status, %method, route, cause, "a request failed");
-        }
-    }
+    log_failure(&method, &route, &response);
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
+/// Every 5xx leaves its cause in the log.
+pub(crate) fn log_failure(method: &Method, route: &str, response: &Response) {
+    if !response.status().is_server_error() {
+        return;
+    }
+    let cause = response.extensions().get::<Cause>().map_or("", |cause| &*cause.0);
+    let status = response.status().as_u16();
+    if status == 500 {
+        tracing::error!(%method, route, cause, "a request failed: a bug, or a wrong setting");
+    } else {
+        tracing::warn!(status, %method, route, cause, "a request failed");
+    }
+}
+
 /// An error that a layer or the router answered in its own words, as a problem.
-fn as_problem(response: Response, max_body_bytes: usize) -> Response {
+pub(crate) fn as_problem(response: Response, max_body_bytes: usize) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let content_type = response.headers().get(header::CONTENT_TYPE);
@@ -85,7 +91,7 @@ fn as_problem(response: Response, max_body_bytes: usize) -> Response {
 }
 
 /// A panic is a bug of ours: the client learns that much, the log the rest.
-fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+pub(crate) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let cause = panic
         .downcast_ref::<String>()
         .map(String::as_str)

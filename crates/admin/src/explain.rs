@@ -1,6 +1,6 @@
 //! `GET /v1/queues/{class}/explain?key=`: why not now, and when at the earliest, from the gates that claim goes through.
 
-use crate::classes::App;
+use crate::classes::{App, Known};
 use crate::fields::InQuery;
 use crate::problem::Problem;
 use crate::time::rfc3339;
@@ -17,16 +17,16 @@ pub(crate) struct Explanation {
     class: String,
     key: Option<String>,
     /// Where the job is, and how many stand before it there.
-    state: Option<JobState>,
-    rank: Option<u64>,
+    pub(crate) state: Option<JobState>,
+    pub(crate) rank: Option<u64>,
     /// The term that binds: `hold:…`, `max_in_flight`, `quota`, `rate`, `shed`, `not_due`, `empty`, or nothing.
-    term: String,
+    pub(crate) term: String,
     /// It in words.
-    words: String,
+    pub(crate) words: String,
     /// At the earliest; `null`: nobody can tell, because something has to change first.
     earliest: Option<String>,
-    earliest_ms: Option<u64>,
-    pace_per_s: f64,
+    pub(crate) earliest_ms: Option<u64>,
+    pub(crate) pace_per_s: f64,
 }
 
 /// The route.
@@ -37,14 +37,18 @@ pub(crate) async fn explain(
 ) -> Result<Json<Explanation>, Problem> {
     let key = fields.text("key")?;
     fields.finish()?;
-    let known = app.class(&class)?;
+    Ok(Json(read(&app, app.class(&class)?, key).await?))
+}
+
+/// Why the class's next job, or the job of that key, does not go now.
+pub(crate) async fn read(app: &App, known: &Known, key: Option<String>) -> Result<Explanation, Problem> {
     let explained = app.declared(known, || app.store.explain(&known.at, key.as_deref())).await?;
     let explained = explained.ok_or_else(|| Problem::missing("key", "there is no such job"))?;
     let mut pace_per_s = f64::INFINITY;
     for at in &known.at.budgets {
         pace_per_s = pace_per_s.min(app.store.pace(&known.at, at).await?.pace_per_s);
     }
-    Ok(Json(of(class, key, &explained, pace_per_s)))
+    Ok(of(known.name().to_owned(), key, &explained, pace_per_s))
 }
 
 fn of(class: String, key: Option<String>, found: &Explained, pace_per_s: f64) -> Explanation {

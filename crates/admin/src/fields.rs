@@ -30,13 +30,7 @@ impl<S: Send + Sync> FromRequestParts<S> for InQuery {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|_| Problem::invalid("query", "cannot be read"))?;
-        let mut values = Map::new();
-        for (name, text) in pairs.into_iter().filter(|(_, text)| !text.is_empty()) {
-            if values.insert(name.clone(), Value::String(text)).is_some() {
-                return Err(Problem::invalid(&name, "stands there twice"));
-            }
-        }
-        Ok(Self(Fields { values, is_query: true, known: Vec::new() }))
+        Fields::of_texts(pairs, &[]).map(Self)
     }
 }
 
@@ -60,6 +54,23 @@ impl FromRequest<Arc<App>> for InBody {
 }
 
 impl Fields {
+    /// Of pairs that are all texts, as in a query or a form; what is empty was not filled in. `lists` may stand there
+    /// several times.
+    pub(crate) fn of_texts(pairs: Vec<(String, String)>, lists: &[&str]) -> Result<Self, Problem> {
+        let mut values = Map::new();
+        for (name, text) in pairs.into_iter().filter(|(_, text)| !text.is_empty()) {
+            if lists.contains(&name.as_str()) {
+                let list = values.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                list.as_array_mut().expect("a list is made as one").push(Value::String(text));
+            } else if values.contains_key(&name) {
+                return Err(Problem::invalid(&name, "stands there twice"));
+            } else {
+                values.insert(name, Value::String(text));
+            }
+        }
+        Ok(Self { values, is_query: true, known: Vec::new() })
+    }
+
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         self.values.remove(name)

@@ -2,7 +2,7 @@
 //! is percent-encoded in a path.
 
 mod header;
-mod view;
+pub(crate) mod view;
 
 use crate::access::Caller;
 use crate::classes::App;
@@ -155,6 +155,6 @@ pub(crate) fn check_keys(keys: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn no_such_job() -> Problem {
+pub(crate) fn no_such_job() -> Problem {
     Problem::missing("key", "there is no such job")
 }

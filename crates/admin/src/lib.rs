@@ -1,4 +1,4 @@
-//! The API for producers and operators: jobs in, the truth out.
+//! The API for producers and operators, and the pages: jobs in, the truth out.
 //!
 //! Every refusal is an RFC 9457 problem that names its field; a 2xx is given only after Redis has the job.
 //! [`app`] is the whole API as a router, to be tried with `oneshot`; [`serve`] puts it on a listener.
@@ -16,6 +16,7 @@
 //! | `GET /v1/dead-letters` · `POST /v1/replays` | viewer, operator | who waits for a person (`dead_letters`, `replays`) |
 //! | `GET /v1/codes` | viewer | provider code × outcome × state (`codes`) |
 //! | `GET /metrics` · `/livez`, `/readyz` | viewer, open | for machines (`metrics`, `health`) |
+//! | `/`, `/classes/{class}`, … | viewer, operator | for people (`pages`) |
 
 mod access;
 mod alerts;
@@ -32,6 +33,7 @@ mod health;
 mod incoming;
 mod jobs;
 mod metrics;
+mod pages;
 mod probes;
 mod problem;
 mod push;
@@ -100,5 +102,5 @@ pub fn app(state: AppState) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::scrape))
         .fallback(edge::no_such_route);
-    edge::wrap(routes, &app).with_state(app)
+    edge::wrap(routes, &app).merge(pages::router(&app)).with_state(app)
 }

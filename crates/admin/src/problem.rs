@@ -102,6 +102,24 @@ impl Problem {
         self
     }
 
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The field at fault.
+    pub(crate) fn named(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// What the log may know and the client may not.
+    pub(crate) fn take_cause(&mut self) -> Option<Cause> {
+        self.cause.take().map(Cause)
+    }
+
     fn body(&self) -> Value {
         let kind = match self.kind {
             "" => "about:blank".to_owned(),

@@ -20,11 +20,11 @@ const MAX_PAUSE_S: u64 = 31_536_000;
 /// A hold that stands.
 #[derive(Debug, Serialize)]
 pub(crate) struct HoldView {
-    cause: HoldCause,
+    pub(crate) cause: HoldCause,
     /// `null`: until it is lifted.
     until: Option<String>,
-    until_ms: Option<u64>,
-    by: String,
+    pub(crate) until_ms: Option<u64>,
+    pub(crate) by: String,
 }
 
 impl HoldView {
@@ -166,7 +166,7 @@ pub(crate) async fn pause(
     Path(class): Path<String>,
     body: InBody,
 ) -> Result<Json<QueueView>, Problem> {
-    hold_class(&app, &caller, &class, pause_order(body)?).await
+    hold_class(&app, &caller, &class, pause_order(body)?).await.map(Json)
 }
 
 /// `POST /v1/queues/{class}/resume`: lifts whatever hold is there.
@@ -177,19 +177,19 @@ pub(crate) async fn resume(
     InBody(fields): InBody,
 ) -> Result<Json<QueueView>, Problem> {
     fields.finish()?;
-    hold_class(&app, &caller, &class, RESUME).await
+    hold_class(&app, &caller, &class, RESUME).await.map(Json)
 }
 
-async fn hold_class(
+pub(crate) async fn hold_class(
     app: &App,
     caller: &Caller,
     class: &str,
     order: Order,
-) -> Result<Json<QueueView>, Problem> {
+) -> Result<QueueView, Problem> {
     let known = app.class(class)?;
     app.store.hold(&known.at, Held::Class, order.cause, order.delay_ms, &caller.name).await?;
     audit(caller, "class", class, order);
-    Ok(Json(QueueView::read(app, known).await?))
+    QueueView::read(app, known).await
 }
 
 /// A person may lift any hold, and it is written down who did.

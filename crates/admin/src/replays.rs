@@ -63,36 +63,36 @@ impl Ask {
 
 /// One job that was not replayed.
 #[derive(Debug, Serialize)]
-struct HeldBack {
-    key: String,
-    why: &'static str,
+pub(crate) struct HeldBack {
+    pub(crate) key: String,
+    pub(crate) why: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<JobState>,
+    pub(crate) state: Option<JobState>,
 }
 
 /// What a call did, or in a dry run would have done.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
-    class: String,
-    dry_run: bool,
-    examined: usize,
+    pub(crate) class: String,
+    pub(crate) dry_run: bool,
+    pub(crate) examined: usize,
     /// Dead letters that are meant.
-    matched: usize,
+    pub(crate) matched: usize,
     /// Of those, the ones that may be replayed.
-    replayable: usize,
+    pub(crate) replayable: usize,
     /// Moved to pending; 0 in a dry run.
-    replayed: usize,
-    needs_confirmation: usize,
-    expired: usize,
+    pub(crate) replayed: usize,
+    pub(crate) needs_confirmation: usize,
+    pub(crate) expired: usize,
     /// In another state than a dead letter's, or moved by somebody else meanwhile.
-    moved: usize,
-    missing: usize,
+    pub(crate) moved: usize,
+    pub(crate) missing: usize,
     /// How each that matched ended last.
-    verdicts: BTreeMap<&'static str, usize>,
-    held_back: Vec<HeldBack>,
+    pub(crate) verdicts: BTreeMap<&'static str, usize>,
+    pub(crate) held_back: Vec<HeldBack>,
     /// The time between two replayed jobs.
-    interval_ms: f64,
-    next_cursor: Option<String>,
+    pub(crate) interval_ms: f64,
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// A call under way.
@@ -111,6 +111,11 @@ pub(crate) async fn replay(
     Extension(caller): Extension<Caller>,
     InBody(fields): InBody,
 ) -> Result<Json<Report>, Problem> {
+    Ok(Json(run(&app, &caller, fields).await?))
+}
+
+/// One call's worth of a replay, or of its dry run.
+pub(crate) async fn run(app: &App, caller: &Caller, fields: Fields) -> Result<Report, Problem> {
     let ask = Ask::take(fields)?;
     let known = app.class(&ask.class)?;
     let rate = known.at.budgets.first().map_or(1.0, |credential| credential.limits.rate.per_s());
@@ -120,8 +125,7 @@ pub(crate) async fn replay(
         interval_ms: 1_000.0 / (SHARE_OF_RATE * rate),
         ..Report::default()
     };
-    let mut run =
-        Run { app: &app, known, accept_duplicates: ask.accept_duplicates, chosen: Vec::new(), report };
+    let mut run = Run { app, known, accept_duplicates: ask.accept_duplicates, chosen: Vec::new(), report };
     let done = match &ask.keys {
         Some(keys) => run.by_keys(keys, &ask.states).await,
         None => run.by_filter(&ask).await,
@@ -130,7 +134,7 @@ pub(crate) async fn replay(
     tracing::info!(by = caller.name, class = ask.class, replayed, matched, dry_run = ask.dry_run, "replay");
     // What was moved before a failure has been moved: the problem carries the report so far.
     match done {
-        Ok(()) => Ok(Json(run.report)),
+        Ok(()) => Ok(run.report),
         Err(problem) => Err(problem.with_all(run.report)),
     }
 }

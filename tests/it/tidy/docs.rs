@@ -178,9 +178,11 @@ const OURS: [&str; 5] = ["GET ", "POST ", "DELETE ", "127.0.0.1:8700", "localhos
 #[test]
 fn every_documented_route_exists() {
     let mut findings = Findings::default();
-    let router = Rust::read(&File::named("crates/admin/src/lib.rs"));
+    let routers =
+        ["lib", "pages"].map(|name| Rust::read(&File::named(&format!("crates/admin/src/{name}.rs"))));
+    let texts = routers.iter().flat_map(|router| &router.texts);
     let routes: Vec<&str> =
-        router.texts.iter().map(|(_, text)| text.as_str()).filter(|text| text.starts_with('/')).collect();
+        texts.map(|(_, text)| text.as_str()).filter(|text| text.starts_with('/')).collect();
     for file in documents() {
         for (line, piece) in code(&file) {
             let is_path = |c: char| c.is_alphanumeric() || "/{}*_-:%.~".contains(c);

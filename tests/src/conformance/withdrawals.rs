@@ -113,9 +113,13 @@ pub async fn a_job_that_is_held_and_believed_to_wait_is_doubted<B: Bench>(bench:
     ];
     let expected = [Doubted::Held, Doubted::Elsewhere, Doubted::Doubted, Doubted::Elsewhere];
     assert_eq!(bench.store().doubt(&scene.class, &held).await.unwrap(), expected);
-    scene.look().await;
-    assert_eq!((scene.place("c").0, scene.job("c").flags.ambiguous), (State::Unconfirmed, true));
-    assert_eq!((scene.place("b").0, scene.place("d").0), (State::Pending, State::Queued));
+    for (key, state, ambiguous) in
+        [("b", State::Pending, false), ("c", State::Unconfirmed, true), ("d", State::Queued, false)]
+    {
+        let stored = bench.store().get(&scene.class, key).await.unwrap().expect("it is there");
+        let Record::Job(job) = &stored.record else { panic!("{stored:?}") };
+        assert_eq!((stored.state, job.flags.ambiguous), (Some(state), ambiguous), "{key}");
+    }
     assert_eq!(
         bench.store().doubt(&scene.class, &held[2..3]).await.unwrap(),
         [Doubted::Elsewhere],

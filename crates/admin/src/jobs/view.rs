@@ -16,16 +16,16 @@ use uuid::Uuid;
 /// A job, and where it is.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobView {
-    class: Name,
-    key: JobKey,
-    state: Option<State>,
+    pub(crate) class: Name,
+    pub(crate) key: JobKey,
+    pub(crate) state: Option<State>,
     #[serde(flatten)]
     score: Score,
     /// Why the record cannot be read or sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    pub(crate) problem: Option<String>,
     #[serde(flatten)]
-    job: Option<Known>,
+    pub(crate) job: Option<Known>,
     /// On request; `null` where the record cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     header: Option<Option<HeaderView>>,
@@ -65,54 +65,54 @@ impl Score {
 
 /// What a record says.
 #[derive(Debug, Serialize)]
-struct Known {
-    send_id: Uuid,
-    revision: u8,
-    replays: u16,
-    cost: u16,
-    campaign: String,
-    created_at: String,
-    created_at_ms: u64,
-    expires_at: Option<String>,
-    expires_at_ms: Option<u64>,
-    throttled_since: Option<String>,
-    throttled_since_ms: Option<u64>,
-    sent_since: Option<String>,
-    sent_since_ms: Option<u64>,
-    counters: Counters,
-    flags: Flags,
+pub(crate) struct Known {
+    pub(crate) send_id: Uuid,
+    pub(crate) revision: u8,
+    pub(crate) replays: u16,
+    pub(crate) cost: u16,
+    pub(crate) campaign: String,
+    pub(crate) created_at: String,
+    pub(crate) created_at_ms: u64,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) expires_at_ms: Option<u64>,
+    pub(crate) throttled_since: Option<String>,
+    pub(crate) throttled_since_ms: Option<u64>,
+    pub(crate) sent_since: Option<String>,
+    pub(crate) sent_since_ms: Option<u64>,
+    pub(crate) counters: Counters,
+    pub(crate) flags: Flags,
     /// Oldest first.
-    attempts: Vec<AttemptView>,
+    pub(crate) attempts: Vec<AttemptView>,
     /// As it was pushed, byte for byte; of a receipt nothing is left.
-    document: Option<Box<RawValue>>,
+    pub(crate) document: Option<Box<RawValue>>,
     /// A document that is no JSON, made readable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    document_text: Option<String>,
-    payload_hidden: bool,
+    pub(crate) document_text: Option<String>,
+    pub(crate) payload_hidden: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Counters {
-    spent: u8,
-    throttles: u16,
-    lapses: u8,
-    run_of_failures: u8,
-    attempts: u16,
+pub(crate) struct Counters {
+    pub(crate) spent: u8,
+    pub(crate) throttles: u16,
+    pub(crate) lapses: u8,
+    pub(crate) run_of_failures: u8,
+    pub(crate) attempts: u16,
 }
 
 #[derive(Debug, Serialize)]
-struct Flags {
-    ambiguous: bool,
-    started: bool,
-    cancel: bool,
-    late: bool,
+pub(crate) struct Flags {
+    pub(crate) ambiguous: bool,
+    pub(crate) started: bool,
+    pub(crate) cancel: bool,
+    pub(crate) late: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct AttemptView {
-    at: String,
+pub(crate) struct AttemptView {
+    pub(crate) at: String,
     #[serde(flatten)]
-    attempt: Attempt,
+    pub(crate) attempt: Attempt,
 }
 
 impl JobView {

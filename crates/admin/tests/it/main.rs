@@ -9,6 +9,7 @@ mod edge;
 mod jobs;
 mod metrics;
 mod outage;
+mod pages;
 mod push;
 mod queues;
 mod replays;
