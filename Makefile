@@ -11,7 +11,10 @@ ARGS ?=
 PROGRAMS := redis-server:redis-server:redis redis-cli:redis-tools:redis redis-benchmark:redis-tools:redis
 TEST_PROGRAMS := nginx:nginx-light:nginx haproxy:haproxy:haproxy
 
-.PHONY: help setup setup-test build demo rehearse test lint bench clean
+.PHONY: help setup setup-test build demo rehearse test soak lint bench clean
+
+SEED ?= 7
+MINUTES ?= 10
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +63,9 @@ rehearse: setup ## Rehearse three launches with three seeds each: medians next t
 test: setup-test ## Run every test
 	$(CARGO) build --workspace --all-targets
 	$(CARGO) test --workspace
+
+soak: setup-test ## Everything that can go wrong at once, from a seed, for as long as you like (SEED=7 MINUTES=10)
+	@SEED=$(SEED) MINUTES=$(MINUTES) $(CARGO) test --workspace --test faults -- --nocapture soak
 
 lint: ## Check format and lints
 	$(CARGO) fmt --all --check

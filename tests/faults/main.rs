@@ -15,5 +15,7 @@ mod redis_refuses;
 mod reload;
 mod scripts_lost;
 mod shutdown;
+mod soak;
+mod steps;
 mod support;
 mod suspended;

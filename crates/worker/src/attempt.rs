@@ -4,6 +4,7 @@
 use crate::backoff::RedisBackoff;
 use crate::lane::{Running, draws};
 use crate::settler::{Ended, Settler};
+use crate::steps::{Step, reached};
 use futures_util::FutureExt;
 use paceline_core::decide::Probe;
 use paceline_core::history::Attempt;
@@ -68,9 +69,11 @@ pub(crate) async fn run_batch(
     let batch = Arc::new(BatchRun { running, settler, abort, lease });
     let mut ready: Vec<Ready> =
         jobs.into_iter().zip(slots).filter_map(|(claimed, slot)| batch.read(claimed, slot)).collect();
+    reached(Step::Claimed);
     if batch.running.lane.class.policy.dedup_window_ms.is_none() {
         ready = batch.mark_started(ready).await;
     }
+    reached(Step::Started);
     let max_batch = batch.running.lane.transport.max_batch().max(1);
     let mut sendings = Vec::new();
     while !ready.is_empty() {
@@ -176,8 +179,10 @@ impl BatchRun {
             ready.into_iter().for_each(|ready| drop(self.hand_back(ready, "too late to write")));
             return;
         }
+        reached(Step::Sending);
         let outgoing: Vec<Outgoing> = ready.iter().map(|ready| ready.outgoing.clone()).collect();
         for sent in self.send(&outgoing).await.into_iter().rev() {
+            reached(Step::Answered);
             let Some(ready) = ready.pop() else { break };
             self.classify_and_end(ready, sent);
         }
@@ -218,6 +223,7 @@ impl BatchRun {
     fn classify_and_end(&self, ready: Ready, sent: Sent) {
         let verdict = vocabulary::classify(&sent.answer, &self.running.lane.rules, self.lease.now_ms());
         let attempt = attempt_of(&verdict, sent.latency_ms);
+        reached(Step::Classified);
         let labels =
             [("class", self.running.name().to_owned()), ("outcome", verdict.outcome.as_str().to_owned())];
         metrics::counter!("paceline_attempts_total", &labels).increment(1);

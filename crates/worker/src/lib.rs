@@ -15,6 +15,7 @@ mod pacer;
 mod reaper;
 mod reconciler;
 mod settler;
+mod steps;
 mod sweeper;
 mod worker;
 

@@ -4,6 +4,7 @@ use crate::attempt::{Lease, settlement};
 use crate::backoff::RedisBackoff;
 use crate::journal::Journal;
 use crate::lane::Running;
+use crate::steps::{Step, reached};
 use paceline_core::decide::Signal;
 use paceline_core::history::Attempt;
 use paceline_core::{Job, JobKey, Outcome, Seen, State};
@@ -185,9 +186,11 @@ impl SettlerLoop {
         let batch = take_batch(waiting);
         let settlements: Vec<Settlement> =
             batch.iter().map(|(_, ended)| settlement(&self.running, ended)).collect();
+        reached(Step::Settling);
         let lane = &self.running.lane;
         match self.running.store.settle(&lane.at, &lane.class.policy.trips, &settlements).await {
             Ok(settled) => {
+                reached(Step::Settled);
                 self.tell_pacer(&settlements);
                 for (((since, ended), settlement), settled) in batch.into_iter().zip(settlements).zip(settled)
                 {
