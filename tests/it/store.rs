@@ -149,7 +149,8 @@ suite! {
         an_erase_removes_every_word_of_the_content
         a_sweep_forgets_the_oldest_in_chunks
         a_sweep_touches_nothing_that_waits
-        a_job_that_is_held_and_believed_to_wait_is_doubted;
+        a_job_that_is_held_and_believed_to_wait_is_doubted
+        a_person_says_what_became_of_a_job;
     looks:
         a_class_that_never_was_is_empty
         waiting_scheduled_and_ages_are_separate_numbers

@@ -8,6 +8,7 @@
 //! | `POST /v1/jobs` | producer | one job, an array, or NDJSON (`push`) |
 //! | `GET`, `DELETE /v1/jobs/{class}/{key}` · `POST /v1/cancel` | viewer, producer | look, cancel (`jobs`) |
 //! | `POST /v1/erase` | operator | content removed, receipt kept (`jobs`) |
+//! | `POST /v1/confirmations` | operator | a person says what became of a job (`confirmations`) |
 //! | `GET /v1/queues[/{class}]` · `POST …/pause`, `…/resume` | viewer, operator | depths, holds (`queues`) |
 //! | `GET /v1/queues/{class}/explain` | viewer | why not now, when at the earliest (`explain`) |
 //! | `GET /v1/budgets[/{name}[/decisions]]` | viewer | pace against ceiling, what binds, why it changed (`budgets`) |
@@ -23,6 +24,7 @@ mod alerts;
 mod budgets;
 mod classes;
 mod codes;
+mod confirmations;
 mod cursor;
 mod dead_letters;
 mod door;
@@ -84,6 +86,7 @@ pub fn app(state: AppState) -> Router {
         .route("/v1/jobs/{class}/{*key}", get(jobs::show).delete(jobs::cancel_one))
         .route("/v1/cancel", post(jobs::cancel))
         .route("/v1/erase", post(jobs::erase))
+        .route("/v1/confirmations", post(confirmations::confirm))
         .route("/v1/queues", get(queues::list))
         .route("/v1/queues/{class}", get(queues::show))
         .route("/v1/queues/{class}/pause", post(queues::pause))

@@ -302,6 +302,34 @@ pub(crate) enum DlqCommand {
     Ls(DlqListOptions),
     /// Move dead letters back to pending: same key, same send id, paced
     Replay(DlqReplayOptions),
+    /// Say what became of jobs that nobody else can tell about: accepted, or not and so to be sent again
+    Confirm(DlqConfirmOptions),
+}
+
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("verdict").required(true).args(["accepted", "not_accepted"])))]
+#[command(after_help = "\
+Look at the provider first, then say what you saw. Examples:
+  paceline dlq confirm --class bulk --accepted --message-id SM123 welcome:42
+  paceline dlq confirm --class bulk --not-accepted welcome:43 welcome:44     they are sent again")]
+pub(crate) struct DlqConfirmOptions {
+    #[command(flatten)]
+    pub(crate) api: ApiOptions,
+    /// The class
+    #[arg(long)]
+    pub(crate) class: String,
+    /// The provider has them
+    #[arg(long)]
+    pub(crate) accepted: bool,
+    /// The provider has never had them
+    #[arg(long)]
+    pub(crate) not_accepted: bool,
+    /// The provider's id of the message
+    #[arg(long, requires = "accepted")]
+    pub(crate) message_id: Option<String>,
+    /// The jobs
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
 }
 
 /// Which dead letters.

@@ -1,7 +1,7 @@
 //! `paceline dlq ls` and `replay`
 
 use crate::api::Api;
-use crate::args::{DlqCommand, DlqFilter, DlqListOptions, DlqReplayOptions};
+use crate::args::{DlqCommand, DlqConfirmOptions, DlqFilter, DlqListOptions, DlqReplayOptions};
 use crate::get::plain;
 use crate::print;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,6 +13,7 @@ pub(crate) async fn run(config: Option<&Path>, command: &DlqCommand) -> anyhow::
     match command {
         DlqCommand::Ls(options) => list(&Api::new(config, &options.api)?, options).await,
         DlqCommand::Replay(options) => replay(&Api::new(config, &options.api)?, options).await,
+        DlqCommand::Confirm(options) => confirm(&Api::new(config, &options.api)?, options).await,
     }
 }
 
@@ -95,5 +96,22 @@ async fn replay(api: &Api, options: &DlqReplayOptions) -> anyhow::Result<ExitCod
             "some may have been accepted and would go out twice; --accept-duplicates replays them too",
         );
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn confirm(api: &Api, options: &DlqConfirmOptions) -> anyhow::Result<ExitCode> {
+    let outcome = if options.accepted { "accepted" } else { "not_accepted" };
+    let mut body = json!({ "class": options.class, "keys": options.keys, "outcome": outcome });
+    if let Some(id) = &options.message_id {
+        body["message_id"] = id.clone().into();
+    }
+    let answer = api.post("/v1/confirmations", &body).await?;
+    if options.api.json {
+        print::json(&answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let columns = ["key", "status", "state"];
+    let rows = answer["results"].as_array().into_iter().flatten();
+    print::table(&columns, rows.map(|row| columns.map(|column| plain(&row[column])).to_vec()).collect());
     Ok(ExitCode::SUCCESS)
 }

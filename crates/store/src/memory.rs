@@ -130,6 +130,10 @@ impl Store for MemoryStore {
         Ok(self.world().replay(class, pace, jobs))
     }
 
+    async fn confirm(&self, class: &ClassRef, jobs: &[Confirmation]) -> Result<Vec<Confirmed>> {
+        Ok(self.world().confirm(class, jobs))
+    }
+
     async fn cancel(&self, class: &ClassRef, keys: &[String]) -> Result<Vec<Cancelled>> {
         Ok(self.world().cancel(class, keys))
     }

@@ -1,12 +1,14 @@
 //! The movements of a job, as a trait that Redis and the memory store both fulfil, and their shapes.
 
+mod budgets;
+
 use crate::error::StoreError;
 use crate::keys::{BudgetRef, ClassRef};
 use crate::reconcile::{Reconcile, Reconciled};
 use crate::record::Record;
+pub use budgets::{Adjustment, BudgetState, PaceDecision};
 use paceline_core::budget::Limits;
 use paceline_core::decide::{HoldCause, Probe};
-use paceline_core::pace::Heard;
 use paceline_core::policy::Trips;
 use paceline_core::{Decision, JobKey, State};
 use std::future::Future;
@@ -177,6 +179,28 @@ pub enum Replayed {
     Missing,
 }
 
+/// What a person knows of a job that nobody else can tell about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// Its key.
+    pub key: String,
+    /// The remote side has it; else it is sent again.
+    pub accepted: bool,
+    /// The attempt's line that says who said so: JSON, ending in a line break.
+    pub line: Vec<u8>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// It is submitted or pending now.
+    Confirmed(State),
+    /// Nobody has to decide about it: it is in another state.
+    Moved(State),
+    /// No such job, or one that cannot be read.
+    Missing,
+}
+
 /// What became of a cancelled job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
@@ -281,73 +305,6 @@ pub struct ReplayPace {
     pub interval_ms: f64,
 }
 
-/// A budget as it stands: `pace.lua`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BudgetState {
-    /// Redis's clock.
-    pub now_ms: u64,
-    /// Rises with every change of limits or pace.
-    pub version: u64,
-    /// The ceiling in force: the configured one, or a person's.
-    pub ceiling_per_s: f64,
-    /// The most that may leave at once under that ceiling.
-    pub ceiling_burst: f64,
-    /// The pace never falls below.
-    pub floor_per_s: f64,
-    /// Who set the limits by hand; empty: they are the configuration's.
-    pub limits_by: String,
-    /// Leases that may stand at once; 0: no limit.
-    pub max_in_flight: u64,
-    /// The rate in force.
-    pub pace_per_s: f64,
-    /// The burst in force.
-    pub pace_burst: f64,
-    /// Tokens there are; below zero: in debt.
-    pub tokens: f64,
-    /// What the law remembers, as it wrote it; empty: nothing yet.
-    pub law: String,
-    /// What was counted since there is this budget.
-    pub heard: Heard,
-    /// Throttles of what was claimed before the last cut or hold.
-    pub late_throttled: u64,
-    /// Used of each quota, in the order of the limits.
-    pub quotas_used: Vec<u64>,
-    /// Its hold.
-    pub hold: Option<Hold>,
-}
-
-/// Another pace for a budget.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Adjustment {
-    /// The version that was read; at another nothing is changed.
-    pub version: u64,
-    /// Tokens a second from now on.
-    pub rate_per_s: f64,
-    /// Tokens at once from now on.
-    pub burst: f64,
-    /// What the law remembers.
-    pub law: String,
-    /// Why, in words; `None`: nothing that people need to see.
-    pub cause: Option<String>,
-    /// What was claimed before says nothing about the pace from now on.
-    pub is_cut: bool,
-}
-
-/// A change of a budget's pace, as it was kept.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct PaceDecision {
-    /// When, by Redis's clock.
-    pub at_ms: u64,
-    /// The rate before.
-    pub from_per_s: f64,
-    /// The rate after.
-    pub to_per_s: f64,
-    /// The burst after.
-    pub burst: f64,
-    /// Why, in words.
-    pub cause: String,
-}
-
 /// Why something does not go now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
@@ -405,6 +362,12 @@ pub trait Store: Send + Sync + 'static {
         pace: ReplayPace,
         jobs: &[(String, State)],
     ) -> impl Future<Output = Result<Vec<Replayed>>> + Send;
+    /// What a person knows of jobs in failed, deferred or unconfirmed; at most 200.
+    fn confirm(
+        &self,
+        class: &ClassRef,
+        jobs: &[Confirmation],
+    ) -> impl Future<Output = Result<Vec<Confirmed>>> + Send;
     /// Jobs withdrawn; at most 200.
     fn cancel(
         &self,

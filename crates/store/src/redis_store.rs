@@ -308,6 +308,19 @@ impl Store for RedisStore {
         self.run(call).await?.replayed()
     }
 
+    async fn confirm(&self, class: &ClassRef, jobs: &[Confirmation]) -> Result<Vec<Confirmed>> {
+        let names = || jobs.iter().map(|job| job.key.as_str());
+        let mut call = self
+            .call(&scripts::CONFIRM, class)
+            .keys(self.job_keys(class, names()))
+            .keys(self.body_keys(class, names()))
+            .arg(COUNT_TTL_S);
+        for job in jobs {
+            call = call.arg(&job.key).arg(u8::from(job.accepted)).arg(&job.line);
+        }
+        self.run(call).await?.confirmed()
+    }
+
     async fn cancel(&self, class: &ClassRef, keys: &[String]) -> Result<Vec<Cancelled>> {
         let names = || keys.iter().map(String::as_str);
         let mut call = self

@@ -59,6 +59,7 @@ scripts! {
     ADJUST "adjust": Frees ["budget"];
     CANCEL "cancel": Frees ["record" "find"];
     CLAIM "claim": Adds ["record" "hold" "budget" "share" "quota" "gate" "claimed" "heads" "expire" "repeat" "spend"];
+    CONFIRM "confirm": Frees ["record" "find"];
     DECLARE "declare": Adds ["budget" "limits"];
     DEPTHS "depths": Reads [];
     DOUBT "doubt": Frees ["record" "find"];

@@ -126,3 +126,36 @@ pub async fn a_job_that_is_held_and_believed_to_wait_is_doubted<B: Bench>(bench:
         "a repeat"
     );
 }
+
+pub async fn a_person_says_what_became_of_a_job<B: Bench>(bench: B) {
+    let mut scene = Scene::new(&bench).await;
+    scene.push(&["a", "b", "c"].map(|key| NewJob { document: vec![b'x'; 5_000], ..job(key) })).await;
+    let batch = scene.claim(3).await;
+    let ends = ["a", "b", "c"].map(|key| end(&batch, key, State::Unconfirmed).ambiguous());
+    scene.settle(&ends).await;
+    let says = |key: &str, accepted: bool| Confirmation {
+        key: key.into(),
+        accepted,
+        line: b"{\"at_ms\":7,\"outcome\":\"accepted\",\"rule\":\"person:ada\"}\n".to_vec(),
+    };
+    let words = [says("a", true), says("b", false), says("nobody", true)];
+    let expected =
+        [Confirmed::Confirmed(State::Submitted), Confirmed::Confirmed(State::Pending), Confirmed::Missing];
+    assert_eq!(bench.store().confirm(&scene.class, &words).await.unwrap(), expected);
+    let repeat = [Confirmed::Moved(State::Submitted), Confirmed::Moved(State::Pending), Confirmed::Missing];
+    assert_eq!(bench.store().confirm(&scene.class, &words).await.unwrap(), repeat, "a repeat");
+    for (key, state, document, attempts) in [("a", State::Submitted, 0, 1), ("b", State::Pending, 5_000, 2)] {
+        let stored = bench.store().get(&scene.class, key).await.unwrap().expect("it is there");
+        let Record::Job(job) = &stored.record else { panic!("{stored:?}") };
+        let last = job.history.last().map(|attempt| attempt.rule.as_str());
+        assert_eq!(
+            (stored.state, job.document.len(), last),
+            (Some(state), document, Some("person:ada")),
+            "{key}"
+        );
+        assert_eq!(
+            (job.history.attempts().len(), job.flags.ambiguous, job.sent_since_ms.is_none()),
+            (attempts, false, key == "b")
+        );
+    }
+}

@@ -103,3 +103,36 @@ async fn an_unreadable_record_hides_no_other() {
     assert_eq!(keys(&page), ["a", "b"]);
     assert!(page["items"][0]["problem"].as_str().unwrap().starts_with("record_newer"), "{page}");
 }
+
+#[tokio::test]
+async fn a_person_says_what_became_of_a_job() {
+    let api = Api::start();
+    api.die("bulk", &["there", "lost"], &End::UNCONFIRMED).await;
+    let confirm = async |body: Value| api.post("/v1/confirmations", body.to_string()).await;
+    let said =
+        json!({ "class": "bulk", "keys": ["there", "nobody"], "outcome": "accepted", "message_id": "SM1" });
+    let rows = confirm(said.clone()).await.ok();
+    assert_eq!(rows["results"][0], json!({ "key": "there", "status": "confirmed", "state": "submitted" }));
+    assert_eq!(rows["results"][1]["status"], "missing");
+    assert_eq!(confirm(said).await.ok()["results"][0]["status"], "moved", "a repeat");
+    let job = api.get("/v1/jobs/bulk/there").await.ok();
+    assert_eq!(
+        (&job["state"], &job["attempts"][0]["message_id"]),
+        (&json!("submitted"), &json!("SM1")),
+        "{job}"
+    );
+    assert_eq!(job["attempts"][0]["rule"], "person");
+    let again = json!({ "class": "bulk", "keys": ["lost"], "outcome": "not_accepted" });
+    assert_eq!(confirm(again).await.ok()["results"][0]["state"], "pending");
+    for (body, field) in [
+        (json!({ "class": "bulk", "keys": ["a"] }), "outcome"),
+        (json!({ "class": "bulk", "keys": ["a"], "outcome": "perhaps" }), "outcome"),
+        (json!({ "class": "bulk", "outcome": "accepted" }), "keys"),
+        (
+            json!({ "class": "bulk", "keys": ["a"], "outcome": "not_accepted", "message_id": "x" }),
+            "message_id",
+        ),
+    ] {
+        assert_eq!(confirm(body.clone()).await.problem(400)["field"], field, "{body}");
+    }
+}

@@ -1,5 +1,6 @@
-//! `replay.lua`
+//! `replay.lua`, `confirm.lua`
 
+use super::card::last_attempt;
 use super::world::World;
 use crate::keys::ClassRef;
 use crate::movement::*;
@@ -38,6 +39,36 @@ impl World {
             line.jobs.count(now_ms, "|replayed|pending", replayed);
         }
         words
+    }
+}
+
+impl World {
+    pub(super) fn confirm(&mut self, class: &ClassRef, jobs: &[Confirmation]) -> Vec<Confirmed> {
+        let now_ms = self.now_ms;
+        let kept = &mut self.line(class).jobs;
+        let one = |job: &Confirmation| {
+            let (Some(state), Some(card)) = (kept.state_of(&job.key), kept.card_mut(&job.key)) else {
+                return Confirmed::Missing;
+            };
+            let is_open = matches!(state, State::Failed | State::Deferred | State::Unconfirmed);
+            if !is_open || !job.accepted && card.is_receipt {
+                return Confirmed::Moved(state);
+            }
+            card.job.flags.ambiguous = false;
+            card.job.flags.cancel = false;
+            let target = if job.accepted { State::Submitted } else { State::Pending };
+            if job.accepted {
+                card.shrink(last_attempt(&job.line));
+            } else {
+                renew(&mut card.job);
+                card.job.sent_since_ms = None;
+                last_attempt(&job.line).into_iter().for_each(|attempt| card.job.history.push(attempt));
+            }
+            kept.put(&job.key, target, now_ms, now_ms);
+            kept.count(now_ms, &format!("|confirmed|{target}"), 1);
+            Confirmed::Confirmed(target)
+        };
+        jobs.iter().map(one).collect()
     }
 }
 

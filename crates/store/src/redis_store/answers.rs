@@ -124,6 +124,15 @@ impl Answer {
         rest.iter().map(|value| text(value).map(|word| word == "ok")).collect()
     }
 
+    pub(super) fn confirmed(self) -> Result<Vec<Confirmed>> {
+        self.word_pairs(|word, extra| match word {
+            "confirmed" => State::parse(extra).map(Confirmed::Confirmed),
+            "moved" => State::parse(extra).map(Confirmed::Moved),
+            "missing" => Some(Confirmed::Missing),
+            _ => None,
+        })
+    }
+
     pub(super) fn doubted(self) -> Result<Vec<Doubted>> {
         let (_, rest) = self.ok()?;
         let word = |value: &Value| match text(value)?.as_str() {
