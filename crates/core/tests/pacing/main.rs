@@ -4,13 +4,15 @@
 
 use paceline_core::pace::{Bounds, Heard, Pace, adapt};
 use proptest::prelude::*;
-use simulation::{Provider, guessed, known, run, tell};
+use provider::Provider;
+use simulation::{Load, guessed, known, run, tell};
 
+mod provider;
 mod simulation;
 
 #[test]
 fn a_known_limit_is_used_up_and_never_met() {
-    let (run, decisions) = run(Provider::new(100.0, 50.0), known(100.0, 50.0), 3_000, 12, 120_000);
+    let (run, decisions) = run(Provider::new(100.0, 50.0), known(100.0, 50.0), Load::new(3_000, 12, 120_000));
     tell("known", &run, &decisions);
     assert!(run.ratio <= 1.03 && run.throttled == 0, "{run:?}");
 }
@@ -25,7 +27,7 @@ fn an_unknown_limit_is_found() {
     let mut ratios = Vec::new();
     for phase_ms in phases() {
         let provider = Provider { phase_ms, ..Provider::new(100.0, 50.0) };
-        let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), Load::new(3_000, 12, 120_000));
         tell(&format!("unknown, phase {phase_ms}"), &run, &decisions);
         assert!(
             run.ratio <= 1.15 && run.throttled_share() <= 0.01 && run.episodes <= 4,
@@ -42,7 +44,7 @@ fn a_limit_that_moves_is_followed() {
     for phase_ms in phases() {
         let limits = vec![(0, 100.0), (15_000, 40.0), (30_000, 150.0)];
         let provider = Provider { limits, phase_ms, ..Provider::new(100.0, 50.0) };
-        let (run, decisions) = run(provider, guessed(300.0, 150.0), 3_000, 12, 120_000);
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), Load::new(3_000, 12, 120_000));
         tell(&format!("moving, phase {phase_ms}"), &run, &decisions);
         assert!(run.ratio <= 1.35 && run.throttled_share() <= 0.02, "{phase_ms}: {run:?}");
         ratios.push(run.ratio);
@@ -63,7 +65,7 @@ fn limits_of_any_size_are_found_and_kept() {
         for (burst, latency_ms) in [(0.5, 5), (0.5, 100), (2.0, 5)] {
             let provider = Provider { latency_ms, ..Provider::new(limit, limit * burst) };
             let bounds = guessed(limit * 3.0, limit * burst * 3.0);
-            let (run, decisions) = run(provider, bounds, (limit * 60.0) as u64, 0, 120_000);
+            let (run, decisions) = run(provider, bounds, Load::new((limit * 60.0) as u64, 0, 120_000));
             tell(&format!("{limit}/s, burst {burst} s, {latency_ms} ms"), &run, &decisions);
             assert!(run.ratio <= 1.20 && run.late_share <= 0.01, "{limit} {burst} {latency_ms}: {run:?}");
             assert!(run.last_pace_per_s >= limit * 0.5, "{run:?}");
@@ -78,7 +80,7 @@ fn harder_providers_are_drained_too() {
         [(None, false, 5), (None, true, 5), (Some(1), true, 5), (Some(1), false, 1_000), (None, false, 1_000)]
     {
         let provider = Provider { retry_after_s, refusals_count, latency_ms, ..Provider::new(100.0, 50.0) };
-        let (run, decisions) = run(provider, guessed(300.0, 150.0), 6_000, 0, 240_000);
+        let (run, decisions) = run(provider, guessed(300.0, 150.0), Load::new(6_000, 0, 240_000));
         tell(&format!("{retry_after_s:?} {refusals_count} {latency_ms} ms"), &run, &decisions);
         assert!(run.drain_s < 200.0 && run.throttled_share() < 0.35, "{run:?}");
     }
@@ -88,7 +90,7 @@ fn harder_providers_are_drained_too() {
 #[test]
 fn latency_alone_and_the_ceiling_change_nothing() {
     let slow = Provider { latency_ms: 3_000, ..Provider::new(1_000.0, 500.0) };
-    let (run, decisions) = run(slow, known(100.0, 50.0), 3_000, 0, 120_000);
+    let (run, decisions) = run(slow, known(100.0, 50.0), Load::new(3_000, 0, 120_000));
     assert!(decisions.is_empty() && run.throttled == 0 && run.last_pace_per_s == 100.0, "{decisions:?}");
 }
 
