@@ -18,7 +18,7 @@ const PATIENCE_MOST_MS: u64 = 900_000;
 const MOVED: f64 = 0.2;
 /// A refused trial is paid for by what is sent until the next: so often the hold it cost, an answer's time (all that
 /// is on the way may be refused), and so many tokens.
-const PAYS_HOLD: u64 = 60;
+const PAYS_HOLD: u64 = 45;
 const PAYS_ANSWER: u64 = 150;
 const PAYS_TOKENS: f64 = 200.0;
 /// A trial goes so far beyond the limit, and twice as far with each level that passes; where it has moved, far at once.

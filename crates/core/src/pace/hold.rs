@@ -19,6 +19,7 @@ const LONG_WAY_TOKENS: f64 = 20.0;
 const SETTLED_MS: u64 = 100;
 /// An unknown burst is not taken for less than what the limit allows in so many seconds.
 const LEAST_BURST_S: f64 = 0.25;
+const COARSE_BURST: f64 = 2.0;
 /// A limit that was kept to for so long was right.
 const SETTLED_BEATS: u64 = 5;
 /// And if it is refused then, it is a little lower.
@@ -34,7 +35,8 @@ impl Law<'_> {
             seen_accepted: self.heard.accepted,
             ..self.refused()
         };
-        if accepted == 0.0 && self.pace.last.is_some() && self.pace.trial.is_none() {
+        let is_nothing = accepted == 0.0 || self.heard.accepted == self.pace.seen_accepted;
+        if is_nothing && self.pace.last.is_some() && self.pace.trial.is_none() {
             let cause = Some("refused again before anything was accepted: the wait was too short".to_owned());
             return Change { pace, cause, is_cut: true };
         }
@@ -116,8 +118,14 @@ impl Law<'_> {
             return self.fit(pace);
         }
         let per_s = accepted / answer_s;
-        let burst = self.burst(pace.last?.burst(per_s), per_s);
-        Some(Limit { per_s, burst, is_measured: true })
+        Some(self.measured_while_refused(per_s, pace.last?))
+    }
+
+    /// What is accepted while others are refused is the limit. A bucket for one or two runs over between two requests,
+    /// so that less is accepted.
+    pub(super) fn measured_while_refused(&self, per_s: f64, last: Stretch) -> Limit {
+        let burst = last.burst(per_s);
+        Limit { per_s, burst: self.burst(burst, per_s), is_measured: burst >= COARSE_BURST }
     }
 
     /// A burst that can be: what was measured, but no less than an unknown one is taken for.

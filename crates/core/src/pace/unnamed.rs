@@ -65,11 +65,14 @@ impl Law<'_> {
             pace.counts = true;
             return self.clear(pace, &cause);
         }
-        let burst = match self.pace.limit {
-            Some(limit) => self.burst(limit.burst, per_s),
-            None => self.burst(pace.last.map_or(0.0, |last| last.burst(per_s)), per_s),
+        let measured = match (self.pace.limit, pace.last) {
+            (None, Some(last)) => self.measured_while_refused(per_s, last),
+            (limit, _) => {
+                let burst = self.burst(limit.map_or(0.0, |limit| limit.burst), per_s);
+                Limit { per_s, burst, is_measured: true }
+            }
         };
-        pace.keep(Limit { per_s, burst, is_measured: true });
+        pace.keep(measured);
         self.finish(pace, true, &cause)
     }
 
