@@ -1,70 +1,11 @@
 //! A simulated budget and provider, one millisecond at a time.
 //!
-//! The budget is the one of `lua/part/budget.lua`; the provider is a token bucket in which refused requests may count
-//! too. Nothing here draws a random number: the same law gives the same figures every time.
+//! The budget is the one of `lua/part/budget.lua`; several workers look at it, each in its own phase. Nothing here draws
+//! a random number: the same law gives the same figures every time.
 
+use crate::provider::Provider;
 use paceline_core::pace::{Bounds, Heard, Pace, adapt};
 use std::collections::BTreeMap;
-
-/// A remote side.
-#[derive(Clone)]
-pub(crate) struct Provider {
-    /// From which ms on which limit a second.
-    pub(crate) limits: Vec<(u64, f64)>,
-    pub(crate) burst: f64,
-    /// The wait it names, in whole seconds; `None`: it names none.
-    pub(crate) retry_after_s: Option<u64>,
-    /// Refused requests count as accepted ones do.
-    pub(crate) refusals_count: bool,
-    pub(crate) latency_ms: u64,
-    /// When the law first looks, and what shakes each answer: no two real runs are alike.
-    pub(crate) phase_ms: u64,
-    pub(crate) tokens: f64,
-    pub(crate) at_ms: u64,
-}
-
-impl Provider {
-    pub(crate) fn new(limit: f64, burst: f64) -> Self {
-        Self {
-            limits: vec![(0, limit)],
-            burst,
-            retry_after_s: Some(1),
-            refusals_count: false,
-            latency_ms: 5,
-            phase_ms: 0,
-            tokens: burst,
-            at_ms: 0,
-        }
-    }
-
-    fn limit(&self, at_ms: u64) -> f64 {
-        self.limits.iter().rev().find(|(from, _)| *from <= at_ms).map_or(0.0, |(_, limit)| *limit)
-    }
-
-    fn accepts(&mut self, at_ms: u64) -> bool {
-        let gained = (at_ms - self.at_ms) as f64 * self.limit(at_ms) / 1_000.0;
-        self.tokens = (self.tokens + gained).min(self.burst);
-        self.at_ms = at_ms;
-        let accepted = self.tokens >= 1.0;
-        if accepted || self.refusals_count {
-            // What is refused counts no further back than a window does.
-            self.tokens = (self.tokens - 1.0).max(-self.burst.max(1.0));
-        }
-        accepted
-    }
-
-    /// What an omniscient sender would need, in ms.
-    fn physical_ms(&self, jobs: u64, arrivals: impl Fn(u64) -> u64) -> u64 {
-        let (mut tokens, mut sent, mut now_ms) = (self.burst, 0, 0);
-        while sent < jobs + arrivals(now_ms) {
-            let can = (tokens.floor() as u64).min(jobs + arrivals(now_ms) - sent);
-            (sent, tokens) = (sent + can, tokens - can as f64);
-            now_ms += 1;
-            tokens = (tokens + self.limit(now_ms) / 1_000.0).min(self.burst);
-        }
-        now_ms
-    }
-}
 
 /// The budget in Redis and the workers that share it.
 pub(crate) struct Sender {
@@ -117,6 +58,12 @@ impl Sender {
         self.pace.burst - (arrival - now_ms as f64) * self.pace.rate_per_s / 1_000.0
     }
 
+    /// How many ms from now the next token is whole. A claim takes it when that is within this millisecond, and the
+    /// worker sends it then.
+    fn offset_ms(&self, now_ms: u64) -> f64 {
+        (1.0 - self.tokens(now_ms)).max(0.0) * 1_000.0 / self.pace.rate_per_s
+    }
+
     fn take(&mut self, now_ms: u64) {
         let tokens = self.tokens(now_ms) - 1.0;
         self.arrival_ms = now_ms as f64 + (self.pace.burst - tokens) * 1_000.0 / self.pace.rate_per_s;
@@ -152,65 +99,155 @@ impl Sender {
     }
 }
 
-/// `jobs` at once and `per_s` more each second until those are through; ends when all are accepted or time is over.
-pub(crate) fn run(
-    mut provider: Provider,
-    bounds: Bounds,
-    jobs: u64,
-    per_s: u64,
-    most_ms: u64,
-) -> (Run, Vec<(u64, String)>) {
-    let arrivals = |now_ms: u64| now_ms * per_s / 1_000;
-    let physical_ms = provider.physical_ms(jobs, arrivals);
-    let mut sender = Sender::new(bounds);
-    let mut run = Run::default();
-    let (mut sent, mut refused, mut unanswered, mut now_ms) = (0, 0, 0, 0);
-    let mut halves = Vec::new();
-    while sender.heard.accepted < jobs + arrivals(now_ms) && now_ms < most_ms {
+/// What there is to send, and for how long.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    /// At once, and so many more each second until those are through.
+    pub(crate) jobs: u64,
+    pub(crate) per_s: u64,
+    pub(crate) most_ms: u64,
+    /// Each looks at the pace every fifth of a second.
+    pub(crate) workers: u64,
+}
+
+impl Load {
+    pub(crate) fn new(jobs: u64, per_s: u64, most_ms: u64) -> Self {
+        Self { jobs, per_s, most_ms, workers: 1 }
+    }
+
+    fn arrived(&self, now_ms: u64) -> u64 {
+        self.jobs + now_ms * self.per_s / 1_000
+    }
+}
+
+/// The sums at each whole second: accepted, allowed a second, sent, throttled.
+type Second = (u64, f64, u64, u64);
+
+struct World {
+    provider: Provider,
+    load: Load,
+    sender: Sender,
+    now_ms: u64,
+    sent: u64,
+    throttled: u64,
+    unanswered: u64,
+    seconds: Vec<Second>,
+}
+
+/// Ends when all are accepted or time is over.
+pub(crate) fn run(provider: Provider, bounds: Bounds, load: Load) -> (Run, Vec<(u64, String)>) {
+    let physical_ms = provider.physical_ms(load.jobs, |now_ms| now_ms * load.per_s / 1_000);
+    let mut world = World {
+        provider,
+        load,
+        sender: Sender::new(bounds),
+        now_ms: 0,
+        sent: 0,
+        throttled: 0,
+        unanswered: 0,
+        seconds: Vec::new(),
+    };
+    while world.sender.heard.accepted < load.arrived(world.now_ms) && world.now_ms < load.most_ms {
+        world.step();
+    }
+    (world.tell(physical_ms), world.sender.decisions)
+}
+
+impl World {
+    /// A millisecond in which something happens.
+    fn step(&mut self) {
+        let heard_a_throttle = self.hear();
+        if heard_a_throttle || self.until_look() == 0 {
+            self.sender.adapt(self.now_ms);
+        }
+        let is_bound = self.send();
+        if self.now_ms.is_multiple_of(1_000) {
+            let limit = self.provider.limit(self.now_ms);
+            let accepted = self.sender.heard.accepted + self.unanswered;
+            self.seconds.push((accepted, limit, self.sent, self.throttled));
+        }
+        self.now_ms += self.until_next(is_bound);
+    }
+
+    fn until_look(&self) -> u64 {
+        let each_ms = (200 / self.load.workers).max(1);
+        let since_ms = (self.now_ms + self.provider.phase_ms) % each_ms;
+        if since_ms == 0 { 0 } else { each_ms - since_ms }
+    }
+
+    fn until_next(&self, is_bound: bool) -> u64 {
+        let each_ms = (200 / self.load.workers).max(1);
+        let look_ms = each_ms - (self.now_ms + self.provider.phase_ms) % each_ms;
+        let answer_ms = self.sender.on_the_way.keys().next().map_or(look_ms, |at_ms| at_ms - self.now_ms);
+        let hold_ms = self.sender.heard.hold_until_ms.saturating_sub(self.now_ms);
+        let token_ms = if is_bound {
+            self.sender.offset_ms(self.now_ms) as u64
+        } else if hold_ms > 0 {
+            hold_ms
+        } else {
+            // What arrives next may go at once.
+            if self.load.per_s > 0 { 1 } else { look_ms }
+        };
+        let second_ms = 1_000 - self.now_ms % 1_000;
+        look_ms.min(answer_ms).min(token_ms).min(second_ms).max(1)
+    }
+
+    fn hear(&mut self) -> bool {
         let mut heard_a_throttle = false;
-        while let Some(entry) = sender.on_the_way.first_entry().filter(|entry| *entry.key() <= now_ms) {
+        while let Some(entry) =
+            self.sender.on_the_way.first_entry().filter(|entry| *entry.key() <= self.now_ms)
+        {
             for (claimed_ms, accepted) in entry.remove() {
-                sender.settle(now_ms, claimed_ms, accepted, provider.retry_after_s);
-                sender.heard.answer_ms = provider.latency_ms;
+                self.sender.settle(self.now_ms, claimed_ms, accepted, self.provider.retry_after_s);
+                self.sender.heard.answer_ms = self.provider.latency_ms;
                 heard_a_throttle |= !accepted;
-                refused += u64::from(!accepted);
+                self.throttled += u64::from(!accepted);
             }
         }
-        if heard_a_throttle || (now_ms + provider.phase_ms).is_multiple_of(200) {
-            sender.adapt(now_ms);
-        }
-        while now_ms >= sender.heard.hold_until_ms && sent - refused < jobs + arrivals(now_ms) {
-            if sender.tokens(now_ms) < 1.0 {
-                sender.heard.bound_at_ms = now_ms;
-                break;
+        heard_a_throttle
+    }
+
+    /// Whether the pace kept a job waiting.
+    fn send(&mut self) -> bool {
+        let now_ms = self.now_ms;
+        while now_ms >= self.sender.heard.hold_until_ms
+            && self.sent - self.throttled - self.unanswered < self.load.arrived(now_ms)
+        {
+            let offset_ms = self.sender.offset_ms(now_ms);
+            if offset_ms >= 1.0 {
+                self.sender.heard.bound_at_ms = now_ms;
+                return true;
             }
-            sender.take(now_ms);
-            let accepted = provider.accepts(now_ms + provider.latency_ms / 2);
-            sent += 1;
-            if accepted && sent % 100 == 37 {
+            self.sender.take(now_ms);
+            let there_ms = now_ms + self.provider.latency_ms / 2;
+            let accepted = self.provider.accepts(there_ms as f64 + offset_ms);
+            self.sent += 1;
+            if accepted && self.sent % 100 == 37 {
                 // Accepted, and nobody says so: it goes again, and costs a token each time.
-                refused += 1;
-                unanswered += 1;
+                self.unanswered += 1;
                 continue;
             }
-            let shaken_ms = provider.latency_ms + (sent * 7_919 + provider.phase_ms) % 7;
-            sender.on_the_way.entry(now_ms + shaken_ms).or_default().push((now_ms, accepted));
+            let shaken_ms = self.provider.latency_ms + (self.sent * 7_919 + self.provider.phase_ms) % 7;
+            self.sender.on_the_way.entry(now_ms + shaken_ms).or_default().push((now_ms, accepted));
         }
-        if now_ms.is_multiple_of(1_000) {
-            halves.push((sender.heard.accepted, provider.limit(now_ms), sent, refused - unanswered));
-        }
-        now_ms += 1;
+        false
     }
-    let half = &halves[halves.len() / 2..];
-    let allowed: f64 = half.iter().skip(1).map(|half| half.1).sum();
-    run.utilisation = (half[half.len() - 1].0 - half[0].0) as f64 / allowed.max(1.0);
-    let last = half[half.len() - 1];
-    run.late_share = (last.3 - half[0].3) as f64 / (last.2 - half[0].2).max(1) as f64;
-    run.drain_s = now_ms as f64 / 1_000.0;
-    run.ratio = now_ms as f64 / physical_ms as f64;
-    (run.attempts, run.throttled, run.episodes) = (sent, refused - unanswered, sender.heard.episodes);
-    run.last_pace_per_s = sender.pace.rate_per_s;
-    (run, sender.decisions)
+
+    fn tell(&self, physical_ms: u64) -> Run {
+        let half = &self.seconds[self.seconds.len() / 2..];
+        let allowed: f64 = half.iter().skip(1).map(|second| second.1).sum();
+        let (first, last) = (half[0], half[half.len() - 1]);
+        Run {
+            drain_s: self.now_ms as f64 / 1_000.0,
+            ratio: self.now_ms as f64 / physical_ms as f64,
+            attempts: self.sent,
+            throttled: self.throttled,
+            episodes: self.sender.heard.episodes,
+            utilisation: (last.0 - first.0) as f64 / allowed.max(1.0),
+            late_share: (last.3 - first.3) as f64 / (last.2 - first.2).max(1) as f64,
+            last_pace_per_s: self.sender.pace.rate_per_s,
+        }
+    }
 }
 
 pub(crate) fn known(rate: f64, burst: f64) -> Bounds {
